@@ -1,0 +1,49 @@
+# Every target sets itself up: a fresh machine needs Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# Changes of pyproject.toml reinstall; the stamps say which extras are there.
+USER_STAMP := $(VENV)/.installed
+DEV_STAMP  := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart test test-slow lint check bench clean
+
+help:  ## Show what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else "symbreak needs Python 3.11 or newer, got %d.%d; try: make PYTHON=python3.11" % v)'
+	$(PYTHON) -m venv $(VENV)
+
+$(USER_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(USER_STAMP)
+
+quickstart: $(USER_STAMP)  ## Install, then train sinc with DE and DE-SB side by side
+	$(BIN)/symbreak train sinc --method DE --method DE-SB --evaluations 60000 --seed 0
+
+test: lint  ## Lint, types and all tests but the slow ones
+	$(BIN)/python -m pytest
+
+test-slow: $(DEV_STAMP)  ## The paper's claims, which take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: $(DEV_STAMP)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(DEV_STAMP)  ## Speed against the floor and against peers
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/python benchmarks/kernel.py
+	$(BIN)/python benchmarks/generation.py
+	$(BIN)/python benchmarks/peers.py
+
+clean:  ## Remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,107 @@
+"""Argument checks, one message format: what was expected, what came, what to do."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
+    """The error for a name that is not among ``known``, with the nearest ones first."""
+    known = list(known)
+    folded = {k.casefold().replace("_", "-"): k for k in known}
+    close = difflib.get_close_matches(str(name).casefold().replace("_", "-"), folded, n=3)
+    hint = f" Did you mean {' or '.join(repr(folded[c]) for c in close)}?" if close else ""
+    return ValueError(f"unknown {kind} {name!r}.{hint} Known: {', '.join(known)}.")
+
+
+def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
+    """Return ``value`` if it is one of ``choices``."""
+    if value not in (choices := list(choices)):
+        raise unknown(name, value, choices)
+    return value
+
+
+def check_count(name: str, value: object, minimum: int, why: str = "") -> int:
+    """Return ``value`` as an int if it is a whole number of at least ``minimum``."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole and isinstance(value, float) and value.is_integer():
+        whole = True  # 1e5 is how people write a budget
+    if not whole or int(value) < minimum:  # type: ignore[call-overload]
+        reason = f" ({why})" if why else ""
+        raise ValueError(
+            f"{name} must be a whole number of at least {minimum}{reason}, got {value!r}."
+        )
+    return int(value)  # type: ignore[call-overload]
+
+
+def check_real(name: str, value: object, low: float, high: float) -> float:
+    """Return ``value`` as a float if it lies in ``[low, high]`` and is finite."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (low <= number <= high and math.isfinite(number)):
+        raise ValueError(f"{name} must be a finite number in [{low:g}, {high:g}], got {value!r}.")
+    return number
+
+
+def as_matrix(name: str, values: ArrayLike, shape: str = "(K, d)") -> Array:
+    """A finite, contiguous float64 copy of a two-dimensional array with at least one entry."""
+    try:
+        matrix = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be an array of numbers of shape {shape}, got {type(values).__name__} "
+            "that does not convert; remove or encode what is not a number."
+        ) from None
+    if matrix.ndim != 2:
+        hint = " Use .reshape(-1, 1) for a single column." if matrix.ndim == 1 else ""
+        raise ValueError(f"{name} must have shape {shape}, got {matrix.shape}.{hint}")
+    if matrix.size == 0:
+        raise ValueError(f"{name} must not be empty, got shape {matrix.shape}.")
+    check_finite(name, matrix)
+    return matrix
+
+
+def check_finite(name: str, values: Array) -> None:
+    """Raise unless every entry is finite; say how many are not and where the first one is."""
+    bad = ~np.isfinite(values)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} must be finite, got {int(bad.sum())} NaN or infinite values, the first at "
+            f"index {where}; remove or impute them."
+        )
+
+
+def check_population(population: ArrayLike, dim: int, name: str = "population") -> Array:
+    """Return ``population`` as a contiguous ``(N_p, D)`` float64 array.
+
+    Entries may be non-finite: an evaluator answers them with an infinite error.
+    """
+    try:
+        array = np.ascontiguousarray(population, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers of shape (N_p, {dim}).") from None
+    if array.ndim != 2 or array.shape[1] != dim or len(array) == 0:
+        raise ValueError(
+            f"{name} must have shape (N_p, D) = (N_p, {dim}) with N_p >= 1, got {array.shape}."
+        )
+    return array
+
+
+def check_theta(theta: ArrayLike, dim: int, name: str = "theta") -> Array:
+    """Return ``theta`` as a contiguous ``(D,)`` float64 vector."""
+    array = np.ascontiguousarray(theta, dtype=np.float64)
+    if array.shape != (dim,):
+        raise ValueError(f"{name} must have shape (D,) = ({dim},), got {array.shape}.")
+    return array

@@ -1,0 +1,171 @@
+"""The command line: parse, call one library function, print."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from symbreak import METHODS, RunRecord, __version__, load_problem, problem_names, train
+from symbreak import training as runs
+
+app = typer.Typer(
+    name="symbreak",
+    help="Train small neural networks by global search, without searching the same network twice.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"symbreak {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("train")
+def train_command(
+    problem: Annotated[str, typer.Argument(help=f"One of: {', '.join(problem_names())}.")],
+    method: Annotated[
+        list[str],
+        typer.Option("--method", "-m", help=f"Repeat to compare. One of: {', '.join(METHODS)}."),
+    ] = ["DE-SB"],  # noqa: B006  (typer copies it)
+    evaluations: Annotated[
+        int | None, typer.Option("--evaluations", "-n", help="Budget. [default: the problem's]")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    data_seed: Annotated[int, typer.Option(help="Seed of the data.")] = 0,
+    population_size: Annotated[
+        int | None, typer.Option(help="Candidates per generation. [default: the problem's]")
+    ] = None,
+    threads: Annotated[int, typer.Option(help="Evaluation threads; 0 is one per core.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="Save networks and curves in this .npz file.")
+    ] = None,
+) -> None:
+    """Train the network of a problem with one or more methods, side by side."""
+    data = load_problem(problem, seed=data_seed)
+    options = {
+        "max_evaluations": evaluations,
+        "seed": seed,
+        "population_size": population_size,
+        "threads": threads,
+    }
+    names = list(dict.fromkeys(method))
+    for name in names:
+        runs.Training(data, name, **options)  # type: ignore[arg-type]  # all is right, or nothing starts
+    if out is not None and not out.resolve().parent.is_dir():
+        raise ValueError(f"the folder of --out must exist, got {out}; create it first.")
+    console.print(
+        f"[bold]{data.name}[/bold]  {data.description}\n{data.topology} network, "
+        f"{data.topology.dim} parameters, {len(data.train)} samples; every network has "
+        f"{data.topology.n_replicas:,} replicas",
+        highlight=False,
+    )
+    records: list[RunRecord] = []
+    with _progress() as bars:
+        budget = data.max_evaluations if evaluations is None else evaluations
+        tasks = {name: bars.add_task(name, total=budget, error="") for name in names}
+        for name, task in tasks.items():
+            bars.reset(task)  # its clock starts now
+            show = _show_progress(bars, task)
+            records.append(train(data, name, callback=show, **options))  # type: ignore[arg-type]
+            bars.update(task, error=f"{records[-1].error:.3g}")
+            if records[-1].interrupted:
+                break
+            bars.update(task, completed=budget)
+    _print_records(records)
+    if out is not None:
+        _save(records, out)
+    if records[-1].interrupted:
+        console.print("Stopped early; this is the best so far.")
+        raise typer.Exit(130)
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description:<13}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("best error {task.fields[error]:<8}"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        console=console,
+    )
+
+
+def _show_progress(bars: Progress, task: TaskID) -> Callable[[runs.Progress], None]:
+    """A callback that moves a bar ten times a second; generations are much shorter."""
+    shown = 0.0
+
+    def show(progress: runs.Progress) -> None:
+        nonlocal shown
+        if (now := time.monotonic()) - shown > 0.1:
+            shown = now
+            bars.update(task, completed=progress.n_evaluations, error=f"{progress.error:.3g}")
+
+    return show
+
+
+def _print_records(records: list[RunRecord]) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("method")
+    for heading in ("error (MSE)", "evaluations", "seconds"):
+        table.add_column(heading, justify="right")
+    best = min(record.error for record in records)
+    for record in records:
+        table.add_row(
+            record.method,
+            f"{record.error:.4g}",
+            f"{record.n_evaluations:,}",
+            f"{record.seconds:.2f}",
+            style="bold" if record.error == best and len(records) > 1 else None,
+        )
+    console.print(table, highlight=False)
+    for record in records:
+        if record.n_nonfinite:
+            console.print(f"{record.method}: {record.n_nonfinite:,} errors were not finite.")
+
+
+def _save(records: list[RunRecord], path: Path) -> None:
+    """Plain arrays, named ``METHOD/field``; read them with ``numpy.load``."""
+    fields = ("theta", "output_weights", "evaluations", "errors", "rates")
+    arrays = {f"{r.method}/{field}": getattr(r, field) for r in records for field in fields}
+    with path.open("wb") as file:  # savez would add .npz to another name
+        np.savez(file, **arrays)
+    console.print(f"Saved in {path}", highlight=False)
+
+
+def main() -> None:
+    """Run the command line; bad input ends with a message and exit code 2, not a traceback."""
+    try:
+        app()
+    except (ValueError, OSError) as problem:
+        Console(stderr=True).print(f"[red]Error:[/red] {_plain(problem)}", highlight=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Stopped before there was a result.")
+        sys.exit(130)
+
+
+def _plain(problem: Exception) -> str:
+    return str(problem).replace("[", r"\[")  # not rich markup

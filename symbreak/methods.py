@@ -1,0 +1,95 @@
+"""The methods compared in Section 6, each an optimiser with a breaking and flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from symbreak._checks import unknown
+from symbreak.optimizers import CMAES, DE, Optimizer
+from symbreak.problems import Problem
+from symbreak.problems._problem import POPULATION_SIZE
+from symbreak.symmetry import (
+    Breaking,
+    ExhaustiveBreaking,
+    InvariantBreaking,
+    NoBreaking,
+    ProximityBreaking,
+)
+from symbreak.topology import Topology
+
+
+@dataclass(frozen=True)
+class Method:
+    """An optimiser, how it breaks symmetries, and the optimiser's flags."""
+
+    optimizer: type[Optimizer]
+    breaking: Callable[[Topology], Breaking]
+    flags: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def family(self) -> str:
+        """``"DE"`` or ``"CMA-ES"``: methods are compared within a family."""
+        return self.optimizer.family
+
+
+#: The paper's names. Every CMA-ES with breaking damps its step size (Eq. 46).
+METHODS: dict[str, Method] = {
+    "DE": Method(DE, NoBreaking),
+    "DE-INV-SB": Method(DE, InvariantBreaking),
+    "DE-SB": Method(DE, ProximityBreaking, {"inflate": True}),  # Algorithm 2
+    "DE-SB-BF": Method(DE, ExhaustiveBreaking),
+    "CMA-ES": Method(CMAES, NoBreaking),
+    "CMA-ES-INV-SB": Method(CMAES, InvariantBreaking),
+    "CMA-ES-SB": Method(CMAES, ProximityBreaking, {"replace_mean": True}),  # Algorithm 3
+    "CMA-ES-SB-BF": Method(CMAES, ExhaustiveBreaking),
+}
+
+
+def find_method(name: str) -> Method:
+    """The row of ``METHODS``; a ValueError names the nearest ones."""
+    if name not in METHODS:
+        raise unknown("method", name, METHODS)
+    return METHODS[name]
+
+
+def make_optimizer(
+    method: str,
+    problem: Problem | Topology,
+    *,
+    seed: int | Generator = 0,
+    population_size: int | None = None,
+    initial_population: ArrayLike | None = None,
+    **settings: Any,
+) -> Optimizer:
+    """The optimiser of a method for a problem, or for any data with a network of a topology.
+
+    Args:
+        method: A name in ``METHODS``.
+        problem: What to train; a Problem also says the paper's population size for it.
+        seed: A whole number, or a generator to draw from.
+        population_size: Candidates per generation; by default as many as the initial population
+            has, or the problem's own.
+        initial_population: Candidates of the first generation, (N_p, D).
+        **settings: Other arguments of ``DE`` or ``CMAES``, such as ``F`` or ``sigma``.
+    """
+    row = find_method(method)
+    sizes = problem.population_size if isinstance(problem, Problem) else POPULATION_SIZE
+    topology = problem.topology if isinstance(problem, Problem) else problem
+    if population_size is None:
+        given = initial_population is not None
+        population_size = len(np.asarray(initial_population)) if given else sizes[row.family]
+    return row.optimizer(
+        topology.dim,
+        population_size=population_size,
+        breaking=row.breaking(topology),
+        initial_population=initial_population,
+        seed=seed,
+        **row.flags,
+        **settings,
+    )

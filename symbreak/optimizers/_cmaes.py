@@ -1,0 +1,189 @@
+"""CMA-ES (Hansen & Ostermeier), as its reference C code, with symmetry breaking (Algorithm 3)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from symbreak._blas import single_threaded_blas
+from symbreak._checks import Array, check_finite, check_real, check_theta
+from symbreak.optimizers._base import Optimizer
+
+#: Bounds of the step size: beyond them a search is lost, or arithmetic is (paper-notes 9).
+MIN_SIGMA, MAX_SIGMA = 1e-100, 1e100
+#: Eigenvalues of C stay above this part of the largest.
+MIN_EIGENVALUE = 1e-14
+
+
+class Constants(NamedTuple):
+    """Strategy parameters of the C code (paper-notes 13)."""
+
+    w: Array  # weights of the best mu candidates
+    mu_eff: float
+    c_sigma: float
+    d_sigma: float
+    c_c: float
+    mu_cov: float
+    c_cov: float
+    chi_n: float  # E ||N(0, I)||
+
+
+def strategy_constants(N: int, lam: int) -> Constants:
+    """The C code's constants for dimension N and lambda candidates (paper-notes 13)."""
+    mu = lam // 2
+    w = np.log(mu + 1) - np.log(np.arange(1, mu + 1))
+    w /= w.sum()
+    mu_eff = mu_cov = 1 / float(np.sum(w**2))
+    c_sigma = (mu_eff + 2) / (N + mu_eff + 3)
+    d_sigma = 1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (N + 1)) - 1) + c_sigma
+    rank_one = 2 / (N + 1.4142) ** 2
+    rank_mu = min(1.0, (2 * mu_eff - 1) / ((N + 2) ** 2 + mu_eff))
+    c_cov = rank_one / mu_cov + (1 - 1 / mu_cov) * rank_mu
+    chi_n = math.sqrt(N) * (1 - 1 / (4 * N) + 1 / (21 * N**2))
+    return Constants(w, mu_eff, c_sigma, d_sigma, 4 / (N + 4), mu_cov, c_cov, chi_n)
+
+
+def damped_step_size(sigma: float, log_step: float, shift: Array) -> float:
+    """Step-size update, damped by the shift that symmetry breaking caused (Eq. 46).
+
+    With ``shift = 0`` this is the ordinary update ``sigma exp(chi)`` (Eq. 45).
+    """
+    damping = math.exp(-0.05 * shift.size**2 * float(np.linalg.norm(shift)))
+    return sigma * math.exp(min(log_step * damping, 100.0))  # exp(710) would overflow
+
+
+class CMAES(Optimizer):
+    """Covariance Matrix Adaptation Evolution Strategy; candidates are ``m + sigma N(0, C)``.
+
+    After evaluation all candidates are broken towards the best one so far; then the
+    distribution is updated, with a step size damped by the shift that this caused. With
+    ``replace_mean`` (CMA-ES-SB) modified candidates enter the mean as the anchor.
+
+    Args:
+        dim: Number of parameters D.
+        mean: Initial mean (D,), zero by default.
+        sigma: Initial step size.
+        replace_mean: Apply Algorithm 3.
+        **settings: See ``Optimizer``.
+
+    Attributes:
+        mean: Mean m (D,) of the distribution.
+        sigma: Step size.
+        C: Covariance matrix (D, D).
+    """
+
+    family: ClassVar = "CMA-ES"
+    _saved: ClassVar = (
+        *("replace_mean", "mean", "sigma", "C"),
+        *("_B", "_scales", "_p_sigma", "_p_c", "_decomposed"),
+    )
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        mean: ArrayLike | None = None,
+        sigma: float = 0.5,
+        replace_mean: bool = False,
+        **settings: Any,
+    ) -> None:
+        super().__init__(dim, **settings)
+        self.mean = np.zeros(dim) if mean is None else check_theta(mean, dim, "mean").copy()
+        check_finite("mean", self.mean)
+        self.sigma = check_real("sigma", sigma, MIN_SIGMA, MAX_SIGMA)
+        self.replace_mean = replace_mean
+        self.C = np.eye(dim)
+        self._B, self._scales = np.eye(dim), np.ones(dim)  # C = B diag(scales^2) B'
+        self._p_sigma, self._p_c = np.zeros(dim), np.zeros(dim)
+        self._decomposed = 0  # generation of the last decomposition
+        self._constants = strategy_constants(dim, self.population_size)
+
+    @property
+    def step_size(self) -> float:
+        """The global step size sigma."""
+        return self.sigma
+
+    @single_threaded_blas
+    def _propose(self) -> Array:
+        z = self._rng.standard_normal((self.population_size, self.dim))  # ~ N(0, I)
+        y = (z * self._scales) @ self._B.T  # ~ N(0, C)
+        return self.mean + self.sigma * y
+
+    @single_threaded_blas
+    def _update(self, candidates: Array, errors: Array) -> None:
+        order = np.argsort(errors, kind="stable")
+        if errors[order[0]] == np.inf:
+            return  # nothing to learn; the next draw is another one
+        anchor = self.best.theta  # paper-notes 4
+        assert anchor is not None  # since an error is finite
+        broken, self.modified = self.breaking(candidates, anchor, self._rng)
+
+        chosen = order[: len(self._constants.w)]
+        x = broken[chosen]
+        shift = x.mean(axis=0) - candidates[chosen].mean(axis=0)
+        replaced = self.modified[chosen, None] & self.replace_mean  # Algorithm 3
+        for_mean = np.where(replaced, anchor, x)
+        old_mean, self.mean = self.mean, self._constants.w @ for_mean
+        h = self._update_paths((self.mean - old_mean) / self.sigma)
+        self._update_covariance((x - old_mean) / self.sigma, h)
+        self._update_step_size(shift)
+        if errors[order[0]] == errors[order[self.population_size // 2]]:  # flat
+            self._set_sigma(
+                self.sigma * math.exp(0.2 + self._constants.c_sigma / self._constants.d_sigma)
+            )
+        if self.generation + 1 >= self._decomposed + 1 / (10 * self.dim * self._constants.c_cov):
+            self._decompose()
+
+    def _update_paths(self, y: Array) -> bool:
+        """Evolution paths from the step ``y`` of the mean; whether p_c took it in (h)."""
+        k = self._constants
+        whitened = self._B @ ((self._B.T @ y) / self._scales)  # C^-1/2 y
+        self._p_sigma = (1 - k.c_sigma) * self._p_sigma + math.sqrt(
+            k.c_sigma * (2 - k.c_sigma) * k.mu_eff
+        ) * whitened
+        settled = math.sqrt(1 - (1 - k.c_sigma) ** (2 * (self.generation + 1)))
+        h = np.linalg.norm(self._p_sigma) / settled / k.chi_n < 1.4 + 2 / (self.dim + 1)
+        self._p_c = (1 - k.c_c) * self._p_c
+        if h:
+            self._p_c += math.sqrt(k.c_c * (2 - k.c_c) * k.mu_eff) * y
+        return bool(h)
+
+    def _update_covariance(self, y: Array, h: bool) -> None:
+        """Rank-one and rank-mu update; ``y`` (mu, D) are steps about the old mean."""
+        k = self._constants
+        rank_one = np.outer(self._p_c, self._p_c)
+        if not h:
+            rank_one += k.c_c * (2 - k.c_c) * self.C
+        rank_mu = (y.T * k.w) @ y
+        self.C = (
+            (1 - k.c_cov) * self.C
+            + k.c_cov / k.mu_cov * rank_one
+            + k.c_cov * (1 - 1 / k.mu_cov) * rank_mu
+        )
+
+    def _update_step_size(self, shift: Array) -> None:
+        k = self._constants
+        log_step = (k.c_sigma / k.d_sigma) * (float(np.linalg.norm(self._p_sigma)) / k.chi_n - 1)
+        self._set_sigma(damped_step_size(self.sigma, log_step, shift))
+
+    def _set_sigma(self, sigma: float) -> None:
+        self.sigma = min(max(sigma, MIN_SIGMA), MAX_SIGMA)
+        self.n_bounded += self.sigma != sigma
+
+    def _decompose(self) -> None:
+        """Eigenvectors and axis lengths of C; a C that is not positive definite is repaired."""
+        self._decomposed = self.generation + 1
+        if not (np.isfinite(self.C).all() and np.isfinite(self._p_sigma).all()):
+            self.C, self._p_sigma = np.eye(self.dim), np.zeros(self.dim)
+            self._p_c = np.zeros(self.dim)
+            self.n_repairs += 1
+        eigenvalues, self._B = np.linalg.eigh(self.C)
+        floor = MIN_EIGENVALUE * max(eigenvalues[-1], np.finfo(float).tiny)
+        if eigenvalues[0] < floor:
+            eigenvalues = np.maximum(eigenvalues, floor)
+            self.C = (self._B * eigenvalues) @ self._B.T
+            self.n_repairs += 1
+        self._scales = np.sqrt(eigenvalues)

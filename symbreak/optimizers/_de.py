@@ -1,0 +1,117 @@
+"""Differential Evolution, DE/rand/1/bin (Storn & Price), with symmetry breaking (Algorithm 2)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+
+from symbreak._checks import Array, Mask, check_real
+from symbreak.optimizers._base import Optimizer
+
+INFLATION = 100.0  # Algorithm 2
+MAX_TO_BEAT = 1e300  # the inflation compounds; any finite trial stays below this
+
+_compiled = njit(cache=True, nogil=True)
+
+
+class DE(Optimizer):
+    """Differential Evolution, generation by generation; a trial wins ties.
+
+    After each selection the population is broken towards its centroid. With ``inflate``
+    (DE-SB) the error to beat of modified candidates in the first half grows a hundredfold, so
+    that they are soon replaced; true errors never change.
+
+    Args:
+        dim: Number of parameters D.
+        F: Weight of the difference vector.
+        CR: Probability that a coordinate crosses over.
+        inflate: Apply Algorithm 2.
+        **settings: See ``Optimizer``.
+
+    Attributes:
+        population: Current candidates (N_p, D), None before the first tell.
+        errors: Their true errors (N_p,).
+    """
+
+    family: ClassVar = "DE"
+    _saved: ClassVar = ("F", "CR", "inflate", "population", "errors", "_to_beat")
+
+    def __init__(
+        self, dim: int, *, F: float = 0.5, CR: float = 0.9, inflate: bool = False, **settings: Any
+    ) -> None:
+        super().__init__(dim, **settings)
+        self.F = check_real("F", F, 0, 2)
+        self.CR = check_real("CR", CR, 0, 1)
+        self.inflate = inflate
+        self.population: Any = None
+        self.errors: Any = None
+        self._to_beat: Any = None  # the errors, inflated
+
+    def _propose(self) -> Array:
+        shape = (self.population_size, self.dim)
+        if self.population is None:
+            return self._rng.uniform(-1, 1, size=shape)
+        uniforms = self._rng.random((self.population_size, 4 + self.dim))
+        return _trials(self.population, uniforms, self.F, self.CR)
+
+    def _update(self, candidates: Array, errors: Array) -> None:
+        first = self.population is None
+        if first:
+            self.population, self.errors, self._to_beat = candidates, errors.copy(), errors.copy()
+        else:
+            _select(self.population, self.errors, self._to_beat, candidates, errors)
+        centroid = self.population.mean(axis=0)  # paper-notes 4
+        self.population, self.modified = self.breaking(self.population, centroid, self._rng)
+        if self.inflate and not first:
+            _inflate(self._to_beat, self.modified)
+
+
+@_compiled
+def _trials(population: Array, uniforms: Array, F: float, CR: float) -> Array:
+    """One trial per candidate: ``x_r1 + F (x_r2 - x_r3)``, crossed over with the candidate.
+
+    uniforms (N_p, 4 + D): three choose the donors, one the coordinate that always crosses
+    over, one per coordinate whether it does.
+    """
+    N, D = population.shape
+    trials = population.copy()
+    for i in range(N):
+        u = uniforms[i]
+        r1 = _skip(int(u[0] * (N - 1)), i)
+        low, high = min(i, r1), max(i, r1)
+        r2 = _skip(_skip(int(u[1] * (N - 2)), low), high)
+        middle = max(low, min(high, r2))
+        low, high = min(low, r2), max(high, r2)
+        r3 = _skip(_skip(_skip(int(u[2] * (N - 3)), low), middle), high)
+        forced = int(u[3] * D)
+        for d in range(D):
+            if u[4 + d] < CR or d == forced:
+                trials[i, d] = population[r1, d] + F * (population[r2, d] - population[r3, d])
+    return trials
+
+
+@_compiled
+def _skip(index: int, taken: int) -> int:
+    """Count on past an index that is taken; call in ascending order of ``taken``."""
+    return index + 1 if index >= taken else index
+
+
+@_compiled
+def _select(
+    population: Array, errors: Array, to_beat: Array, trials: Array, trial_errors: Array
+) -> None:
+    """Keep each trial that is no worse than what it has to beat; an infinite error never wins."""
+    for i in range(len(population)):
+        if trial_errors[i] < np.inf and trial_errors[i] <= to_beat[i]:
+            population[i] = trials[i]
+            errors[i] = to_beat[i] = trial_errors[i]
+
+
+@_compiled
+def _inflate(to_beat: Array, modified: Mask) -> None:
+    """Make modified candidates of the first half easy to replace (Algorithm 2)."""
+    for i in range(len(to_beat) // 2):
+        if modified[i]:
+            to_beat[i] = min(to_beat[i] * INFLATION, MAX_TO_BEAT)

@@ -1,0 +1,196 @@
+"""What a problem is: a network shape, normalised data and the paper's settings for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from symbreak._checks import Array, as_matrix, check_choice, unknown
+from symbreak._random import stream
+from symbreak.topology import Topology
+
+Task = Literal["regression", "autoencoding", "classification"]
+
+#: Population sizes where a problem gives none: typical of the paper's own.
+POPULATION_SIZE = {"DE": 100, "CMA-ES": 400}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Samples: inputs ``X`` (K, d) and targets ``y`` (K, q)."""
+
+    X: Array
+    y: Array
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The affine map to zero mean and unit variance of the training set, column by column."""
+
+    mean: Array
+    scale: Array
+
+    @classmethod
+    def fit(cls, values: Array) -> Scaling:
+        """Measure ``values`` (K, n); a constant column gets scale 1."""
+        mean, scale = values.mean(axis=0), values.std(axis=0)
+        constant = np.ptp(values, axis=0) == 0
+        return cls(np.where(constant, values[0], mean), np.where(constant | (scale == 0), 1, scale))
+
+    @classmethod
+    def identity(cls, n: int) -> Scaling:
+        """No change."""
+        return cls(np.zeros(n), np.ones(n))
+
+    def __call__(self, values: Array) -> Array:
+        """To normalised units."""
+        return np.ascontiguousarray((values - self.mean) / self.scale)
+
+    def undo(self, values: Array) -> Array:
+        """Back to the units of the data."""
+        return values * self.scale + self.mean
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A network shape with the data to train it on.
+
+    ``train``, ``validation`` and ``test`` are normalised by the training set, but for class
+    targets, which stay 0/1; the last two may be None. ``inputs`` and ``targets`` are those
+    normalisations. Names of settings are the paper-notes': ``rescale`` (1), ``output_shift``
+    (14), ``output_error`` (15).
+    """
+
+    name: str
+    topology: Topology
+    task: Task
+    train: Dataset
+    validation: Dataset | None = None
+    test: Dataset | None = None
+    inputs: Scaling = field(kw_only=True)
+    targets: Scaling = field(kw_only=True)
+    classes: tuple[str, ...] = ()
+    population_size: Mapping[str, int] = field(default_factory=POPULATION_SIZE.copy)
+    max_evaluations: int = 100_000
+    rescale: Literal["unit", "radius"] = "unit"
+    output_error: Literal["linear", "tanh"] = "linear"
+    output_shift: bool = False
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        check_choice("task", self.task, get_args(Task))
+        check_choice("rescale", self.rescale, ("unit", "radius"))
+        check_choice("output_error", self.output_error, ("linear", "tanh"))
+        if self.output_error == "tanh" and self.task != "classification":
+            raise ValueError(
+                f"output_error='tanh' needs the 0/1 targets of classification, got {self.task!r}."
+            )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        hidden: Sequence[int] = (5,),
+        task: Task = "regression",
+        validation: tuple[ArrayLike, ArrayLike] | None = None,
+        test: tuple[ArrayLike, ArrayLike] | None = None,
+        name: str = "data",
+        **settings: object,
+    ) -> Problem:
+        """Make a problem of inputs X (K, d) and targets y, normalised here.
+
+        Targets of regression are (K,) or (K, q) numbers, those of classification (K,) labels.
+        ``validation`` and ``test`` are pairs like ``(X, y)``; ``settings`` are other fields.
+        """
+        check_choice("task", task, get_args(Task))
+        labels = np.unique(np.asarray(y).ravel()) if task == "classification" else None
+        parts = {"train": (X, y), "validation": validation, "test": test}
+        raw = {k: _dataset(k, pair, labels) for k, pair in parts.items() if pair is not None}
+        first = raw["train"]
+        for part, data in raw.items():
+            if data.X.shape[1] != first.X.shape[1] or data.y.shape[1] != first.y.shape[1]:
+                raise ValueError(
+                    f"{part} must have the columns of the training set, X (K, {first.X.shape[1]}) "
+                    f"and y (K, {first.y.shape[1]}), got {data.X.shape} and {data.y.shape}."
+                )
+        inputs = Scaling.fit(first.X)
+        targets = Scaling.fit(first.y) if labels is None else Scaling.identity(first.y.shape[1])
+        normal = {k: Dataset(inputs(d.X), targets(d.y)) for k, d in raw.items()}
+        return cls(
+            name,
+            Topology((first.X.shape[1], *hidden, first.y.shape[1])),
+            task,
+            normal["train"],
+            normal.get("validation"),
+            normal.get("test"),
+            inputs=inputs,
+            targets=targets,
+            classes=() if labels is None else tuple(map(str, labels)),
+            **settings,  # type: ignore[arg-type]
+        )
+
+
+def _dataset(part: str, pair: tuple[ArrayLike, ArrayLike], labels: np.ndarray | None) -> Dataset:
+    """Check one pair of arrays; turn labels into 0/1 columns, one a class (Eq. 9)."""
+    X = as_matrix(f"{part} X", pair[0])
+    if labels is None:
+        y = np.asarray(pair[1])
+        y = as_matrix(f"{part} y", y[:, None] if y.ndim == 1 else y, "(K,) or (K, q)")
+    else:
+        y = _one_hot(part, np.asarray(pair[1]), labels)
+    if len(X) != len(y):
+        raise ValueError(
+            f"{part} X and y must have the same number K of samples, got {len(X)} and {len(y)}."
+        )
+    return Dataset(X, y)
+
+
+def _one_hot(part: str, y: np.ndarray, labels: np.ndarray) -> Array:
+    if y.ndim != 1:
+        raise ValueError(
+            f"{part} y must hold one class label per sample, shape (K,), got {y.shape}."
+        )
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError(f"{part} y must not hold NaN or infinite labels; remove those samples.")
+    if len(labels) < 2:
+        raise ValueError(f"classification needs at least two classes, got {len(labels)}.")
+    if not np.isin(y, labels).all():
+        strange = sorted({str(label) for label in y[~np.isin(y, labels)]})
+        raise ValueError(f"{part} y has labels that the training set lacks: {', '.join(strange)}.")
+    return (y[:, None] == labels).astype(np.float64)
+
+
+Maker = Callable[[Generator], Problem]
+_MAKERS: dict[str, Maker] = {}
+
+
+def problem(name: str) -> Callable[[Maker], Maker]:
+    """Register a function that draws the data of problem ``name``."""
+
+    def register(make: Maker) -> Maker:
+        _MAKERS[name] = make
+        return make
+
+    return register
+
+
+def problem_names() -> list[str]:
+    """Names of the paper's problems, in its order."""
+    return list(_MAKERS)
+
+
+def load_problem(name: str, seed: int = 0) -> Problem:
+    """Draw the data of one of the paper's problems from the stream of ``seed``."""
+    if name not in _MAKERS:
+        raise unknown("problem", name, _MAKERS)
+    return _MAKERS[name](stream(seed, "data", name))

@@ -1,0 +1,208 @@
+"""Ways to break the symmetries of a population (Sections 4 and 5).
+
+A breaking is called as ``breaking(population, anchor, rng)`` with a population (N_p, D) and the
+estimate ``anchor`` (D,) of the optimum. It answers a new population, in which each candidate is
+replaced by one of its replicas, and which candidates it modified (N_p,). It never changes the
+function that a candidate computes, nor its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numba import njit
+from numpy.random import Generator
+
+from symbreak._blas import single_threaded_blas
+from symbreak._checks import Array, IntArray, Mask
+from symbreak.symmetry.operators import symmetry_table
+from symbreak.topology import Topology
+
+Broken = tuple[Array, Mask]
+
+_compiled = njit(cache=True, nogil=True)
+
+
+class Breaking(Protocol):
+    """What the optimisers need of a breaking; ``name`` stands for it in saved states."""
+
+    name: ClassVar[str]
+
+    @property
+    def topology(self) -> Topology | None:
+        """The networks it is for; None for any vector."""
+
+    def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken: ...
+
+
+@dataclass(frozen=True)
+class NoBreaking:
+    """Leave the population as it is."""
+
+    topology: Topology | None = None
+    name: ClassVar[str] = "none"
+
+    def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
+        return population, np.zeros(len(population), dtype=np.bool_)
+
+
+@dataclass(frozen=True)
+class InvariantBreaking:
+    """Positive shifts (rule-1), then neurons sorted by shift (rule-2), whatever the anchor."""
+
+    topology: Topology
+    name: ClassVar[str] = "invariant"
+
+    def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
+        population = population.copy()
+        modified = np.zeros(len(population), dtype=np.bool_)
+        for block, shifts in zip(self.topology.blocks, self.topology.shift_index, strict=True):
+            _make_shifts_positive(population, block, shifts, modified)
+            _sort_by_shift(population, block, shifts, modified)
+        return population, modified
+
+
+@dataclass(frozen=True)
+class ProximityBreaking:
+    """Move candidates towards the anchor by local symmetry moves (Algorithm 1).
+
+    Every neuron may flip; one random pair per layer and candidate may swap.
+    """
+
+    topology: Topology
+    name: ClassVar[str] = "proximity"
+
+    def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
+        population = population.copy()
+        modified = np.zeros(len(population), dtype=np.bool_)
+        for block in self.topology.blocks:  # in order: blocks of adjacent layers overlap
+            _flip_towards(population, anchor, block, modified)
+        for block in self.topology.blocks:
+            if len(block) > 1:
+                pairs = rng.random((len(population), 2))
+                _swap_towards(population, anchor, block, pairs, modified)
+        return population, modified
+
+
+@dataclass(frozen=True)
+class ExhaustiveBreaking:
+    """Replace each candidate by its replica nearest to the anchor, by brute force (Eq. 38).
+
+    Raises:
+        ValueError: if the network has too many replicas to enumerate.
+    """
+
+    topology: Topology
+    name: ClassVar[str] = "exhaustive"
+
+    def __post_init__(self) -> None:
+        symmetry_table(self.topology)  # refuse now, not in the middle of a run
+
+    @single_threaded_blas
+    def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
+        sources, signs = symmetry_table(self.topology)
+        best = np.full(len(population), -np.inf)
+        which = np.zeros(len(population), dtype=np.int64)
+        step = max(1, 2**22 // len(population))  # at most 32 MiB of scores at a time
+        for first in range(0, len(sources), step):
+            part = slice(first, first + step)
+            # ||Phi t - a|| is least where <Phi t, a> = <t, Phi' a> is greatest, and the
+            # transposes Phi' run through the same group: one matrix product scores them all.
+            scores = population @ (signs[part] * anchor[sources[part]]).T
+            winner = scores.argmax(axis=1)
+            score = scores[np.arange(len(population)), winner]
+            better = score > best
+            best[better], which[better] = score[better], winner[better] + first
+        broken = np.empty_like(population)
+        rows = np.arange(len(population))[:, None]
+        broken[rows, sources[which]] = signs[which] * population  # the transpose of row `which`
+        return broken, np.any(broken != population, axis=1)
+
+
+BREAKINGS: dict[str, Callable[..., Breaking]] = {
+    kind.name: kind
+    for kind in (NoBreaking, InvariantBreaking, ProximityBreaking, ExhaustiveBreaking)
+}
+
+
+@_compiled
+def _make_shifts_positive(
+    population: Array, block: IntArray, shifts: IntArray, modified: Mask
+) -> None:
+    """Rule-1 (Lemma 5.1): flip the neurons whose shift is negative."""
+    for i in range(len(population)):
+        theta = population[i]
+        for n in range(len(block)):
+            if theta[shifts[n]] < 0:
+                for p in block[n]:
+                    theta[p] = -theta[p]
+                modified[i] = True
+
+
+@_compiled
+def _sort_by_shift(population: Array, block: IntArray, shifts: IntArray, modified: Mask) -> None:
+    """Rule-2 (Lemma 5.3): neurons in ascending order of shift, by insertion."""
+    for i in range(len(population)):
+        theta = population[i]
+        for first in range(1, len(block)):
+            n = first
+            while n > 0 and theta[shifts[n]] < theta[shifts[n - 1]]:
+                _swap_blocks(theta, block[n], block[n - 1])
+                modified[i] = True
+                n -= 1
+
+
+@_compiled
+def _flip_towards(population: Array, anchor: Array, block: IntArray, modified: Mask) -> None:
+    """Algorithm 1, first half: flip each neuron that is then nearer to the anchor's."""
+    for i in range(len(population)):
+        theta = population[i]
+        for n in range(len(block)):
+            # ||-b - c||^2 < ||b - c||^2 is b.c < 0: no distance needs computing.
+            if _agreement(theta, block[n], anchor, block[n]) < 0:
+                for p in block[n]:
+                    theta[p] = -theta[p]
+                modified[i] = True
+
+
+@_compiled
+def _swap_towards(
+    population: Array, anchor: Array, block: IntArray, pairs: Array, modified: Mask
+) -> None:
+    """Algorithm 1, second half: swap one random pair of neurons if that is nearer.
+
+    ``pairs`` (N_p, 2), uniform in [0, 1), choose the two neurons of each candidate.
+    """
+    N = len(block)
+    for i in range(len(population)):
+        theta = population[i]
+        m = int(pairs[i, 0] * N)
+        n = int(pairs[i, 1] * (N - 1))
+        if n >= m:
+            n += 1
+        # D_1 > D_2, with the squared lengths cancelled
+        apart = _agreement(theta, block[m], anchor, block[m])
+        apart += _agreement(theta, block[n], anchor, block[n])
+        exchanged = _agreement(theta, block[m], anchor, block[n])
+        exchanged += _agreement(theta, block[n], anchor, block[m])
+        if exchanged > apart:
+            _swap_blocks(theta, block[m], block[n])
+            modified[i] = True
+
+
+@_compiled
+def _agreement(theta: Array, block: IntArray, anchor: Array, anchor_block: IntArray) -> float:
+    """Inner product of a block of a candidate with a block of the anchor."""
+    total = 0.0
+    for p in range(len(block)):
+        total += theta[block[p]] * anchor[anchor_block[p]]
+    return total
+
+
+@_compiled
+def _swap_blocks(theta: Array, block: IntArray, other: IntArray) -> None:
+    for p in range(len(block)):
+        theta[block[p]], theta[other[p]] = theta[other[p]], theta[block[p]]

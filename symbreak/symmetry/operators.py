@@ -1,0 +1,146 @@
+"""The symmetries of a tanh network: sign flips, swaps, and the group they generate (Section 3)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symbreak._checks import Array, IntArray, check_theta
+from symbreak.topology import Topology
+
+#: More replicas than this are not enumerated: memory and time grow with them.
+MAX_REPLICAS = 1_000_000
+
+
+def flip(theta: Array, topology: Topology, layer: int, neuron: int) -> Array:
+    """Point symmetry ``O_n^l``: negate a neuron and every weight that reads it (Eq. 13).
+
+    ``theta`` is (..., D); so is the result.
+    """
+    _check_neurons(topology, layer, neuron)
+    out = theta.copy()
+    out[..., topology.blocks[layer][neuron]] *= -1
+    return out
+
+
+def swap(theta: Array, topology: Topology, layer: int, j: int, k: int) -> Array:
+    """Permutation symmetry ``P_jk^l``: exchange two neurons of a layer (Eq. 14)."""
+    _check_neurons(topology, layer, j, k)
+    block = topology.blocks[layer]
+    out = theta.copy()
+    out[..., block[[j, k]]] = theta[..., block[[k, j]]]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class SignedPermutation:
+    """A symmetry ``Phi`` as data: ``Phi(theta) = sign * theta[source]``."""
+
+    source: IntArray  # (D,)
+    sign: Array  # (D,), each +1 or -1
+
+    @classmethod
+    def identity(cls, dim: int) -> SignedPermutation:
+        """The operator that changes nothing."""
+        return cls(np.arange(dim), np.ones(dim))
+
+    @classmethod
+    def of(cls, operator: Callable[[Array], Array], dim: int) -> SignedPermutation:
+        """Read an operator off what it does to ``(1, 2, ..., D)``.
+
+        ``SignedPermutation.of(lambda theta: flip(theta, topology, 0, 1), topology.dim)``.
+        """
+        marked = operator(np.arange(1.0, dim + 1))
+        return cls(np.abs(marked).astype(np.int64) - 1, np.sign(marked))
+
+    def __call__(self, theta: Array) -> Array:
+        """Apply to ``theta`` (..., D)."""
+        return self.sign * theta[..., self.source]
+
+    def __matmul__(self, other: SignedPermutation) -> SignedPermutation:
+        """``(self @ other)(theta) == self(other(theta))``."""
+        return SignedPermutation(other.source[self.source], self.sign * other.sign[self.source])
+
+    @property
+    def inverse(self) -> SignedPermutation:
+        """The transpose, since symmetries are orthogonal (Eq. 18)."""
+        source = np.argsort(self.source)
+        return SignedPermutation(source, self.sign[source])
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, SignedPermutation)
+            and np.array_equal(self.source, other.source)
+            and np.array_equal(self.sign, other.sign)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.source.tobytes(), self.sign.tobytes()))
+
+
+def symmetries(topology: Topology) -> Iterator[SignedPermutation]:
+    """Every symmetry of a network once, the identity first."""
+    sources, signs = symmetry_table(topology)
+    for source, sign in zip(sources, signs, strict=True):
+        yield SignedPermutation(source.astype(np.int64), sign.astype(np.float64))
+
+
+def replicas(theta: ArrayLike, topology: Topology) -> Array:
+    """All replicas ``R_theta`` (n_replicas, D) of a network, itself first (Eq. 37)."""
+    sources, signs = symmetry_table(topology)
+    return signs * check_theta(theta, topology.dim)[sources]
+
+
+@lru_cache(maxsize=4)
+def symmetry_table(topology: Topology) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    """Sources and signs of all symmetries, each (n_replicas, D), the identity first.
+
+    Raises:
+        ValueError: if there are more than ``MAX_REPLICAS``.
+    """
+    if topology.n_replicas > MAX_REPLICAS:
+        raise ValueError(
+            f"a {topology} network has {topology.n_replicas:,} replicas, more than the "
+            f"{MAX_REPLICAS:,} that can be enumerated; use a method without brute force, "
+            "such as DE-SB or CMA-ES-SB."
+        )
+    sources = np.arange(topology.dim, dtype=np.int32)[None]
+    signs = np.ones((1, topology.dim), dtype=np.int8)
+    for block in topology.blocks:  # symmetries of different layers commute
+        layer_sources, layer_signs = _layer_table(block, topology.dim)
+        signs = (layer_signs[:, None] * signs[:, layer_sources].swapaxes(0, 1)).reshape(
+            -1, topology.dim
+        )
+        sources = sources[:, layer_sources].swapaxes(0, 1).reshape(-1, topology.dim)
+    return sources, signs
+
+
+def _layer_table(block: IntArray, dim: int) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    """The table for the ``2^N N!`` symmetries of one layer."""
+    n = len(block)
+    orders = np.array(list(itertools.permutations(range(n))))
+    choices = np.array(list(itertools.product((1, -1), repeat=n)), dtype=np.int8)
+    sources = np.tile(np.arange(dim, dtype=np.int32), (len(orders), len(choices), 1))
+    signs = np.ones_like(sources, dtype=np.int8)
+    sources[:, :, block] = block[orders][:, None]
+    signs[:, :, block] = choices[None, :, :, None]
+    return sources.reshape(-1, dim), signs.reshape(-1, dim)
+
+
+def _check_neurons(topology: Topology, layer: int, *neurons: int) -> None:
+    if not 0 <= layer < len(topology.hidden):
+        raise ValueError(
+            f"layer must be 0 to {len(topology.hidden) - 1} (hidden layers of {topology}, "
+            f"counted from 0), got {layer}."
+        )
+    for n in neurons:
+        if not 0 <= n < topology.hidden[layer]:
+            raise ValueError(
+                f"neurons of layer {layer} of {topology} are 0 to {topology.hidden[layer] - 1}, "
+                f"got {n}."
+            )

@@ -1,0 +1,115 @@
+"""The shape of a feedforward network and where its parameters live (Sections 2 and 3)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symbreak._checks import IntArray
+
+Entry = TypeVar("Entry", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Layer sizes ``(N_1, ..., N_L)`` of a feedforward network, inputs and outputs included.
+
+    Only the hidden layers are searched; the output weights are solved for (Eq. 10).
+    Hidden layers are counted from 0: ``layer`` h is the paper's ``l = h + 2``.
+    """
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        sizes = tuple(self.sizes)
+        if len(sizes) < 3 or any(not _is_whole(n) or n < 1 for n in sizes):
+            raise ValueError(
+                "a topology needs at least three layer sizes (inputs, hidden, outputs), each a "
+                f"whole number from 1 up, got {self.sizes!r}. Example: Topology((2, 3, 1))."
+            )
+        object.__setattr__(self, "sizes", tuple(int(n) for n in sizes))
+
+    @classmethod
+    def parse(cls, text: str) -> Topology:
+        """Read the paper's notation, e.g. ``"2-3-1-3-1"``."""
+        try:
+            return cls(tuple(int(n) for n in text.split("-")))
+        except ValueError:
+            raise ValueError(
+                f"a topology is layer sizes joined by '-', like '2-3-1-3-1', got {text!r}."
+            ) from None
+
+    def __str__(self) -> str:
+        return "-".join(map(str, self.sizes))
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs, ``d = N_1``."""
+        return self.sizes[0]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs, ``q = N_L``."""
+        return self.sizes[-1]
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Sizes of the hidden layers, ``(N_2, ..., N_{L-1})``."""
+        return self.sizes[1:-1]
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        """``(N_l, N_{l-1} + 1)`` of each hidden layer; the shift is the last column."""
+        return tuple((n, fan_in + 1) for fan_in, n in zip(self.sizes, self.hidden, strict=False))
+
+    @cached_property
+    def dim(self) -> int:
+        """Number of searched parameters, ``D``."""
+        return sum(n * m for n, m in self.shapes)
+
+    def layers(self, theta: NDArray[Entry]) -> tuple[NDArray[Entry], ...]:
+        """Views ``lambda^l`` of ``theta`` (..., D), each (..., N_l, N_{l-1} + 1) (Eq. 5).
+
+        A row is a neuron ``eta = (w, tau)`` (Eq. 1).
+        """
+        ends = np.cumsum([n * m for n, m in self.shapes])
+        parts = np.split(theta, ends[:-1], axis=-1)
+        return tuple(
+            part.reshape(*theta.shape[:-1], *shape)
+            for part, shape in zip(parts, self.shapes, strict=True)
+        )
+
+    @cached_property
+    def blocks(self) -> tuple[IntArray, ...]:
+        """Where each symmetry block ``beta`` lives in ``theta`` (Eqs. 43-44).
+
+        ``theta[..., blocks[h][n]]`` is neuron ``n`` of hidden layer ``h``: its own
+        parameters (the shift is number ``fan_in``), then the weights that read it in the
+        next hidden layer. The last hidden layer has no second part, since the output
+        weights are not searched.
+        """
+        own = self.layers(np.arange(self.dim, dtype=np.int64))
+        readers = [following[:, :-1].T for following in own[1:]]
+        joined = map(np.hstack, zip(own, readers, strict=False))
+        return tuple(np.ascontiguousarray(block) for block in (*joined, own[-1]))
+
+    @cached_property
+    def shift_index(self) -> tuple[IntArray, ...]:
+        """Where the shifts ``tau`` of each hidden layer live in ``theta``, each (N_l,)."""
+        return tuple(
+            rows[:, -1].copy() for rows in self.layers(np.arange(self.dim, dtype=np.int64))
+        )
+
+    @cached_property
+    def n_replicas(self) -> int:
+        """Number of exact replicas of a network, the product of ``2^N N!`` over layers."""
+        return math.prod(2**n * math.factorial(n) for n in self.hidden)
+
+
+def _is_whole(n: object) -> bool:
+    return isinstance(n, int | np.integer) and not isinstance(n, bool)

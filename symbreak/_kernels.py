@@ -3,7 +3,8 @@
 Samples are contiguous: row ``i`` of ``XT`` holds input ``i`` of every sample, and the rows of
 the work array ``W`` are the columns of ``[A | Y]``, where ``A`` are the outputs of the last
 hidden layer. Every inner loop then runs over samples and becomes a vector loop. Nothing here
-validates: ``Evaluator`` does, once.
+validates: ``Evaluator`` does, once. Arrays are copied in loops, since numba takes 3 s to compile
+an assignment of one array to another.
 """
 
 from __future__ import annotations
@@ -192,13 +193,11 @@ def feasible(theta: Array, to_radius: bool, out: Array) -> float:
     for i in range(len(theta)):
         total += theta[i] * theta[i]
     norm, radius = math.sqrt(total), math.sqrt(len(theta))
-    if norm <= radius:
-        out[:] = theta
-        return 0.0
+    inside = norm <= radius  # false for NaN, which then spreads
     length = radius if to_radius else 1.0
-    for i in range(len(theta)):  # NaN comes here too and stays NaN
-        out[i] = length * (theta[i] / norm)
-    return PENALTY * (norm - radius)
+    for i in range(len(theta)):
+        out[i] = theta[i] if inside else length * (theta[i] / norm)
+    return 0.0 if inside else PENALTY * (norm - radius)
 
 
 @_compiled
@@ -230,7 +229,9 @@ def errors_into(
         if output_shift:
             W[n, :K] = 1.0
         W[:n_columns, K:] = 0.0
-        W[n_columns:] = YT
+        for j in range(q):
+            for k in range(W.shape[1]):
+                W[n_columns + j, k] = YT[j, k]
         _project_out(W, n_columns)
         residuals = W[n_columns : n_columns + q]
         if output_tanh:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +35,7 @@ class Evaluator:
     """
 
     def __init__(self, problem: Problem, *, threads: int = 1) -> None:
+        prepare_kernels()
         self.problem = problem
         self.threads = check_count("threads", threads, 0) or os.cpu_count() or 1
         self.n_evaluations = 0
@@ -118,6 +122,25 @@ class Evaluator:
         buffer = (max(sizes), _kernels.SAMPLE_BLOCK)
         n_columns = sizes[-2] + int(self.problem.output_shift) + sizes[-1]
         return _aligned(buffer), _aligned(buffer), _aligned((n_columns, self._XT.shape[1]))
+
+
+@cache
+def prepare_kernels() -> None:
+    """Load the compiled kernels, or compile them, once per machine and version (5 s).
+
+    Says so on standard error when it takes long.
+    """
+    message = "symbreak: compiling the kernels; this happens once and takes a few seconds ..."
+    notice = threading.Timer(1.0, print, [message], {"file": sys.stderr, "flush": True})
+    notice.start()
+    try:
+        rows, buffer = np.zeros((1, _kernels.PADDING)), np.zeros((1, _kernels.SAMPLE_BLOCK))
+        _kernels.errors_into(
+            *(np.zeros(1), np.zeros((1, 2)), np.ones(3, dtype=np.int64), rows, rows, 1),
+            *(False, False, False, buffer, buffer.copy(), np.zeros((2, _kernels.PADDING))),
+        )
+    finally:
+        notice.cancel()
 
 
 def _sample_rows(values: Array) -> Array:

@@ -44,7 +44,7 @@ def hidden_outputs(theta: Array, topology: Topology, X: Array, *, shift: bool = 
 
 def fit_output_weights(A: Array, Y: Array) -> Array:
     """Least-squares output weights (columns of A, q) of targets Y (K, q)."""
-    weights: Array = np.linalg.lstsq(A, Y, rcond=None)[0]
+    weights: Array = np.linalg.lstsq(A, Y, rcond=None)[0]  # type: ignore[assignment]
     return weights
 
 

@@ -1,0 +1,6 @@
+"""Settings for all tests: hypothesis examples are the same in every run, and have no deadline."""
+
+from hypothesis import settings
+
+settings.register_profile("symbreak", derandomize=True, deadline=None, max_examples=50)
+settings.load_profile("symbreak")

@@ -1,0 +1,150 @@
+import cma
+import numpy as np
+import pytest
+
+from symbreak import CMAES, METHODS, make_optimizer
+from symbreak.optimizers import _cmaes
+from symbreak.symmetry import NoBreaking
+from tests import reference
+from tests.optimizers.runs import NET, family, landscape, twin_breaking
+
+
+@pytest.mark.parametrize("method", family("CMA-ES"))
+def test_generations_are_those_of_the_slow_twin(method):
+    n = 12
+    optimizer = make_optimizer(method, NET, seed=3, population_size=n)
+    twin = reference.CMAESState(
+        mean=np.zeros(NET.dim),
+        sigma=0.5,
+        C=np.eye(NET.dim),
+        p_sigma=np.zeros(NET.dim),
+        p_c=np.zeros(NET.dim),
+        generation=0,
+    )
+    rng = np.random.default_rng(3)
+    break_all = twin_breaking(method, rng)
+    best, best_error, n_modified = None, np.inf, 0
+    for _ in range(10):
+        candidates = optimizer.ask()
+        rng.standard_normal((n, NET.dim))  # what ask drew
+        errors = landscape(candidates)
+        optimizer.tell(candidates, errors)
+
+        if errors.min() < best_error:
+            best, best_error = candidates[errors.argmin()], errors.min()
+        moved, modified = break_all(candidates, best)
+        n_modified += modified.sum()
+        answers = iter(zip(moved, modified, strict=True))
+        plain = METHODS[method].breaking is NoBreaking
+        twin = reference.cmaes_generation(
+            twin,
+            candidates,
+            errors,
+            best,
+            None if plain else lambda theta, anchor, answers=answers: next(answers),
+            replace_mean=method == "CMA-ES-SB",
+            damped=not plain,
+        )
+        assert optimizer.mean == pytest.approx(twin.mean, rel=1e-9, abs=1e-12)
+        assert optimizer.sigma == pytest.approx(twin.sigma, rel=1e-9)
+        assert optimizer.C == pytest.approx(twin.C, rel=1e-9, abs=1e-12)
+        assert optimizer._p_sigma == pytest.approx(twin.p_sigma, rel=1e-7, abs=1e-9)
+        assert optimizer._p_c == pytest.approx(twin.p_c, rel=1e-9, abs=1e-12)
+        assert optimizer.modified.tolist() == modified.tolist()
+    assert (n_modified > 0) == (not plain)
+
+
+def test_candidates_have_the_distribution():
+    optimizer = CMAES(2, population_size=40_000, mean=[1.0, -2.0], sigma=0.3, seed=0)
+    optimizer.C = np.array([[4.0, 1.0], [1.0, 2.0]])
+    optimizer._decompose()
+    sample = optimizer.ask()
+    assert sample.mean(axis=0) == pytest.approx([1.0, -2.0], abs=0.02)
+    assert np.cov(sample.T) / 0.3**2 == pytest.approx(optimizer.C, abs=0.1)
+
+
+@pytest.mark.parametrize(("dim", "population_size"), [(6, 48), (10, 400), (152, 1000), (3, 5)])
+def test_constants_are_those_of_the_slow_twin(dim, population_size):
+    ours = _cmaes.strategy_constants(dim, population_size)._asdict()
+    twin = reference.cmaes_constants(dim, population_size)
+    assert ours.pop("w") == pytest.approx(np.array(twin["weights"]))
+    for name, value in ours.items():
+        assert value == pytest.approx(twin[name]), name
+
+
+def test_only_cma_es_sb_replaces_the_mean():
+    names = [name for name in family("CMA-ES") if METHODS[name].flags.get("replace_mean")]
+    assert names == ["CMA-ES-SB"]
+
+
+def test_the_damped_step_size_reduces_to_the_ordinary_one_and_damps_both_ways():
+    none, some = np.zeros(10), np.full(10, 0.02)
+    assert _cmaes.damped_step_size(2.0, 0.3, none) == pytest.approx(2 * np.exp(0.3))  # Eq. 45
+    for log_step in (0.3, -0.3):
+        damping = np.exp(-0.05 * 100 * np.linalg.norm(some))
+        expected = 2 * np.exp(log_step * damping)  # Eq. 46
+        assert _cmaes.damped_step_size(2.0, log_step, some) == pytest.approx(expected)
+    assert _cmaes.damped_step_size(2.0, 1e308, np.full(10, 1e150)) == 2.0
+    assert np.isfinite(_cmaes.damped_step_size(2.0, 1e308, none))
+
+
+def test_a_step_size_out_of_bounds_is_bounded_and_counted():
+    optimizer = CMAES(3, population_size=8, sigma=1e100, seed=0)
+    candidates = optimizer.ask()
+    optimizer.tell(candidates, np.zeros(8))  # a flat generation enlarges the step
+    assert optimizer.sigma == _cmaes.MAX_SIGMA
+    assert optimizer.n_bounded == 1
+
+
+@pytest.mark.parametrize("bad", ["negative", "nan"])
+def test_a_covariance_that_is_not_definite_is_repaired_and_counted(bad):
+    optimizer = CMAES(3, population_size=8, seed=0)
+    optimizer.tell(optimizer.ask(), np.arange(8.0))
+    optimizer.C = np.diag([1.0, -3.0, 2.0]) if bad == "negative" else np.full((3, 3), np.nan)
+    optimizer._decompose()
+    assert optimizer.n_repairs == 1
+    assert np.all(np.linalg.eigvalsh(optimizer.C) > 0)
+    for _ in range(200):
+        candidates = optimizer.ask()
+        optimizer.tell(candidates, np.sum(candidates**2, axis=1))
+    assert optimizer.best.error < 1e-6
+
+
+def test_a_flat_generation_enlarges_the_step():
+    flat, steep = (CMAES(4, population_size=8, seed=0) for _ in range(2))
+    flat.tell(flat.ask(), np.ones(8))
+    steep.tell(steep.ask(), 1 + 1e-9 * np.arange(8))
+    k = flat._constants
+    assert flat.sigma == pytest.approx(steep.sigma * np.exp(0.2 + k.c_sigma / k.d_sigma))
+
+
+@pytest.mark.parametrize("function", ["sphere", "rosen"])
+def test_evaluations_to_a_target_are_of_the_order_of_pycmas(function):
+    dim, n, target = 8, 20, 1e-8
+    f = getattr(cma.ff, function)
+    start = np.full(dim, 0.2)
+
+    def ours(seed):
+        optimizer, count = CMAES(dim, population_size=n, mean=start, sigma=0.3, seed=seed), 0
+        while optimizer.best.error > target and count < 100_000:
+            candidates = optimizer.ask()
+            optimizer.tell(candidates, [f(x) for x in candidates])
+            count += n
+        return count
+
+    def pycmas(seed):
+        options = {
+            "popsize": n,
+            "ftarget": target,
+            "seed": seed + 1,
+            "verbose": -9,
+            "maxfevals": 1e5,
+        }
+        es = cma.CMAEvolutionStrategy(start, 0.3, options)
+        while not es.stop():
+            xs = es.ask()
+            es.tell(xs, [f(x) for x in xs])
+        return es.result.evaluations
+
+    ratio = np.median([ours(s) for s in range(5)]) / np.median([pycmas(s) for s in range(5)])
+    assert 0.5 < ratio < 2

@@ -1,0 +1,151 @@
+import numpy as np
+import pytest
+from scipy.optimize import differential_evolution
+
+from symbreak import DE, METHODS, make_optimizer
+from symbreak.optimizers import _de
+from tests import reference
+from tests.optimizers.runs import NET, family, landscape, twin_breaking
+
+
+@pytest.mark.parametrize("method", family("DE"))
+def test_generations_are_those_of_the_slow_twin(method):
+    n, generations = 10, 12
+    optimizer = make_optimizer(method, NET, seed=5, population_size=n)
+    for _ in range(generations):
+        candidates = optimizer.ask()
+        optimizer.tell(candidates, landscape(candidates))
+
+    rng = np.random.default_rng(5)
+    break_all = twin_breaking(method, rng)
+    population = rng.uniform(-1, 1, size=(n, NET.dim))
+    errors = landscape(population)
+    to_beat = errors.copy()
+    population, modified = break_all(population, population.mean(axis=0))
+    n_modified = 0
+    for _ in range(generations - 1):
+        trials = reference.de_trials(population, rng.random((n, 4 + NET.dim)))
+        population, errors, to_beat = reference.de_select(
+            population, errors, to_beat, trials, landscape(trials)
+        )
+        population, modified = break_all(population, population.mean(axis=0))
+        n_modified += modified.sum()
+        if method == "DE-SB":
+            to_beat = reference.inflate(to_beat, modified)
+
+    assert (n_modified > 0) == (method != "DE")
+    assert optimizer.population == pytest.approx(population, rel=1e-12)
+    assert optimizer.errors == pytest.approx(errors, rel=1e-12)
+    assert optimizer._to_beat == pytest.approx(to_beat, rel=1e-12)
+    assert optimizer.modified.tolist() == modified.tolist()
+
+
+def test_only_de_sb_inflates():
+    assert [name for name in family("DE") if METHODS[name].flags.get("inflate")] == ["DE-SB"]
+
+
+def test_donors_are_distinct_and_uniform():
+    n = 5
+    population = np.array([[10.0**i] for i in range(n)])  # the digits of a trial name its donors
+    counts = {}
+    for u in np.random.default_rng(0).random((500, n, 5)):
+        u[:, 4] = 0.0
+        trials = _de._trials(population, u, 0.5, 0.9)
+        for i in range(n):
+            donors = reference.distinct_donors(i, n, *u[i, :3])
+            assert len({i, *donors}) == 4
+            a, b, c = population[list(donors), 0]
+            assert trials[i, 0] == a + 0.5 * (b - c)
+            counts[i, donors] = counts.get((i, donors), 0) + 1
+    assert len(counts) == n * 4 * 3 * 2
+    assert min(counts.values()) > 5
+
+
+def test_crossover_takes_nine_tenths_and_always_one():
+    rng = np.random.default_rng(0)
+    population = rng.normal(size=(200, 50))
+    changed = _de._trials(population, rng.random((200, 54)), 0.5, 0.9) != population
+    assert changed.mean() == pytest.approx(0.9, abs=0.01)
+    only_forced = _de._trials(population, rng.random((200, 54)), 0.5, 0.0) != population
+    assert only_forced.sum(axis=1).tolist() == [1] * 200
+
+
+def test_the_error_to_beat_is_inflated_but_never_the_true_error():
+    optimizer = make_optimizer("DE-SB", NET, seed=0, population_size=20)
+    told, inflated = [], 0
+    for _ in range(30):
+        candidates = optimizer.ask()
+        errors = landscape(candidates)
+        told.append(errors.min())
+        optimizer.tell(candidates, errors)
+        assert np.all(optimizer._to_beat >= optimizer.errors)
+        assert np.array_equal(optimizer._to_beat[10:], optimizer.errors[10:])
+        assert optimizer.errors == pytest.approx(landscape(optimizer.population), rel=1e-12)
+        assert optimizer.best.error == min(told)
+        inflated += np.count_nonzero(optimizer._to_beat > optimizer.errors)
+    assert inflated > 0
+
+
+def test_the_inflation_compounds_but_stays_finite():
+    to_beat, modified = np.ones(4), np.array([True, False, True, True])
+    for _ in range(1000):
+        _de._inflate(to_beat, modified)
+    assert to_beat.tolist() == [_de.MAX_TO_BEAT, 1.0, 1.0, 1.0]
+
+
+def test_a_trial_wins_a_tie_but_a_non_finite_one_never_wins():
+    optimizer = DE(2, population_size=4, initial_population=np.zeros((4, 2)), seed=0)
+    optimizer.tell(optimizer.ask(), [1.0, 2.0, np.inf, np.nan])
+    trials = np.arange(1.0, 9).reshape(4, 2)
+    optimizer.tell(trials, [1.0, np.nan, np.inf, 7.0])
+    assert optimizer.population.tolist() == [[1, 2], [0, 0], [0, 0], [7, 8]]
+    assert optimizer.errors.tolist() == [1.0, 2.0, np.inf, 7.0]
+    assert optimizer.best.error == 1.0
+
+
+@pytest.mark.parametrize("function", ["sphere", "rosenbrock"])
+def test_evaluations_to_a_target_are_of_the_order_of_scipys(function):
+    dim, n, F, target = 5, 40, 0.8, 1e-8  # with F = 0.5 both collapse on Rosenbrock
+
+    def f(x):
+        x = np.atleast_2d(x)
+        if function == "sphere":
+            return np.sum(x**2, axis=1)
+        return np.sum(100 * (x[:, 1:] - x[:, :-1] ** 2) ** 2 + (1 - x[:, :-1]) ** 2, axis=1)
+
+    def ours(seed):
+        optimizer, count = DE(dim, population_size=n, F=F, seed=seed), 0
+        while optimizer.best.error > target and count < 400_000:
+            candidates = optimizer.ask()
+            optimizer.tell(candidates, f(candidates))
+            count += n
+        return count
+
+    def scipys(seed):
+        count = 0
+
+        def counted(x):
+            nonlocal count
+            count += x.shape[1]
+            return f(x.T)
+
+        differential_evolution(
+            counted,
+            [(-5, 5)] * dim,
+            strategy="rand1bin",
+            mutation=F,
+            recombination=0.9,
+            init=np.random.default_rng(seed).uniform(-1, 1, size=(n, dim)),
+            updating="deferred",
+            vectorized=True,
+            polish=False,
+            tol=0,
+            atol=0,
+            maxiter=10_000,
+            rng=seed,
+            callback=lambda intermediate_result: intermediate_result.fun <= target,
+        )
+        return count
+
+    ratio = np.median([ours(s) for s in range(5)]) / np.median([scipys(s) for s in range(5)])
+    assert 0.5 < ratio < 2

@@ -1,0 +1,208 @@
+"""What every optimiser must do, whatever its method."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from symbreak import CMAES, DE, METHODS, Evaluator, Topology, load_problem, make_optimizer
+from symbreak.symmetry import ProximityBreaking
+from tests.optimizers.runs import NET, landscape
+
+EVERY = pytest.mark.parametrize("method", METHODS)
+
+
+def advance(optimizer, generations, f=landscape):
+    for _ in range(generations):
+        candidates = optimizer.ask()
+        optimizer.tell(candidates, f(candidates))
+    return optimizer
+
+
+def assert_same(a, b):
+    a, b = a.state(), b.state()
+    assert a.keys() == b.keys()
+    for name, value in a.items():
+        assert np.array_equal(value, b[name]), name
+
+
+@EVERY
+def test_the_same_seed_gives_the_same_search_and_another_one_another(method):
+    runs = [
+        advance(make_optimizer(method, NET, seed=seed, population_size=12), 5) for seed in (7, 7, 8)
+    ]
+    assert_same(runs[0], runs[1])
+    assert not np.array_equal(runs[0].ask(), runs[2].ask())
+
+
+@EVERY
+def test_no_global_random_numbers_are_used(method):
+    np.random.seed(0)  # noqa: NPY002
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002
+    advance(make_optimizer(method, NET, population_size=12), 3)
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+
+@EVERY
+@pytest.mark.parametrize("when", ["before the first ask", "between", "after an ask"])
+def test_a_run_continued_from_its_state_is_identical(method, when):
+    whole = advance(make_optimizer(method, NET, seed=1, population_size=12), 8)
+    part = make_optimizer(method, NET, seed=1, population_size=12)
+    if when != "before the first ask":
+        advance(part, 3)
+    if when == "after an ask":
+        part.ask()
+    rest = type(part).from_state(through_json(part.state()))
+    advance(rest, 8 - part.generation)
+    assert_same(whole, rest)
+    assert np.array_equal(whole.ask(), rest.ask())
+
+
+def through_json(state):
+    """A state as it comes back from a file: arrays as arrays, the rest as JSON."""
+    plain = {k: v for k, v in state.items() if not isinstance(v, np.ndarray)}
+    arrays = {k: v.copy() for k, v in state.items() if isinstance(v, np.ndarray)}
+    return {**json.loads(json.dumps(plain)), **arrays}
+
+
+CONTINUE = """
+import json, sys
+import numpy as np
+from symbreak import Evaluator, load_problem
+from symbreak.optimizers import CMAES, DE
+arrays = dict(np.load(sys.argv[1]))
+state = json.loads(str(arrays.pop("json"))) | arrays
+optimizer = {"DE": DE, "CMAES": CMAES}[state["optimizer"]].from_state(state)
+evaluate = Evaluator(load_problem("sinc2d"), threads=2)
+for _ in range(4):
+    candidates = optimizer.ask()
+    optimizer.tell(candidates, evaluate(candidates))
+np.save(sys.argv[2], optimizer.ask())
+"""
+
+
+@pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB"])
+def test_a_run_continued_in_another_process_is_identical(method, tmp_path):
+    problem = load_problem("sinc2d")
+    evaluate = Evaluator(problem)
+    whole = advance(make_optimizer(method, problem, seed=2, population_size=40), 4, evaluate)
+    state = whole.state()
+    arrays = {k: v for k, v in state.items() if isinstance(v, np.ndarray)}
+    plain = {k: v for k, v in state.items() if k not in arrays}
+    np.savez(tmp_path / "state.npz", json=json.dumps(plain), **arrays)
+    command = [sys.executable, "-c", CONTINUE, tmp_path / "state.npz", tmp_path / "next.npy"]
+    subprocess.run(command, check=True, timeout=120)
+    assert np.array_equal(np.load(tmp_path / "next.npy"), advance(whole, 4, evaluate).ask())
+
+
+@EVERY
+def test_non_finite_errors_count_as_worst_and_do_not_stop_the_search(method):
+    optimizer = make_optimizer(method, NET, seed=0, population_size=12)
+    for bad in (np.nan, np.inf, -np.inf):  # the first generations are lost altogether
+        optimizer.tell(optimizer.ask(), np.full(12, bad))
+    assert optimizer.best.theta is None
+    assert optimizer.best.error == np.inf
+
+    def sometimes(population):
+        errors = landscape(population)
+        errors[::6] = np.nan
+        errors[1::6] = -np.inf
+        return errors
+
+    advance(optimizer, 1, sometimes)
+    first = optimizer.best.error
+    advance(optimizer, 100, sometimes)
+    assert optimizer.best.error < first / 2
+    assert landscape(optimizer.best.theta)[0] == pytest.approx(optimizer.best.error)
+    assert np.isfinite(optimizer.ask()).all()
+
+
+@EVERY
+def test_best_is_the_smallest_true_error_told(method):
+    optimizer = make_optimizer(method, NET, seed=0, population_size=12)
+    smallest = np.inf
+    for _ in range(20):
+        candidates = optimizer.ask()
+        errors = landscape(candidates)
+        optimizer.tell(candidates, errors)
+        smallest = min(smallest, errors.min())
+        assert optimizer.best.error == smallest
+        assert landscape(optimizer.best.theta)[0] == smallest
+
+
+@EVERY
+def test_an_initial_population_is_asked_first(method):
+    initial = np.random.default_rng(0).normal(size=(9, NET.dim))
+    optimizer = make_optimizer(method, NET, initial_population=initial)
+    assert optimizer.population_size == 9
+    assert np.array_equal(optimizer.ask(), initial)
+    advance(optimizer, 2)
+    assert not np.array_equal(optimizer.ask(), initial)
+
+
+@EVERY
+def test_asking_twice_gives_the_same_candidates(method):
+    optimizer = make_optimizer(method, NET, population_size=8)
+    first = optimizer.ask()
+    first_copy = first.copy()
+    first[:] = 0  # what a caller does to its copy is its own affair
+    assert np.array_equal(optimizer.ask(), first_copy)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"population_size": 3}, "population_size must be a whole number of at least 4"),
+        ({"population_size": 9.5}, "population_size .* got 9.5"),
+        ({"population_size": 8, "seed": -1}, "seed must be a whole number of at least 0"),
+        ({"population_size": 8, "seed": None}, "seed .* got None"),
+        ({"population_size": 8, "initial_population": np.zeros((7, 3))}, r"\(8, 3\), got \(7, 3\)"),
+        ({"population_size": 8, "initial_population": np.full((8, 3), np.nan)}, "must be finite"),
+        (
+            {"population_size": 8, "breaking": ProximityBreaking(Topology.parse("1-5-1"))},
+            "dim must be 10, got 3",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", [DE, CMAES])
+def test_bad_arguments_are_refused_in_words(kind, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        kind(3, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (DE, "F", 3),
+        (DE, "CR", -0.1),
+        (DE, "CR", np.nan),
+        (CMAES, "sigma", 0),
+        (CMAES, "sigma", "x"),
+    ],
+)
+def test_bad_settings_are_refused_in_words(kind, name, value):
+    with pytest.raises(ValueError, match=f"{name} must be a finite number in"):
+        kind(3, population_size=8, **{name: value})
+
+
+@pytest.mark.parametrize("kind", [DE, CMAES])
+def test_wrong_shapes_are_refused_in_letters_and_numbers(kind):
+    optimizer = kind(3, population_size=8)
+    candidates = optimizer.ask()
+    with pytest.raises(ValueError, match=r"errors must have shape \(N_p,\) = \(8,\), got \(7,\)"):
+        optimizer.tell(candidates, np.zeros(7))
+    with pytest.raises(ValueError, match=r"candidates must have shape .* = \(8, 3\), got \(4, 3\)"):
+        optimizer.tell(candidates[:4], np.zeros(4))
+
+
+def test_a_state_of_something_else_is_refused():
+    state = DE(3, population_size=8).state()
+    with pytest.raises(ValueError, match="must be one of CMAES, got one of 'DE'"):
+        CMAES.from_state(state)
+    del state["errors"]
+    with pytest.raises(ValueError, match="lacks 'errors'"):
+        DE.from_state(state)
+    with pytest.raises(ValueError, match="unknown bit generator 'MT19937'"):
+        DE.from_state(DE(3, population_size=8).state() | {"rng": {"bit_generator": "MT19937"}})

@@ -1,0 +1,202 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from symbreak import Evaluator, Problem, Topology
+from symbreak.symmetry import (
+    ExhaustiveBreaking,
+    InvariantBreaking,
+    NoBreaking,
+    ProximityBreaking,
+    replicas,
+)
+from tests import reference
+from tests.strategies import seeds, topologies
+
+KINDS = [NoBreaking, InvariantBreaking, ProximityBreaking, ExhaustiveBreaking]
+SMALL = topologies(max_layers=2, max_width=3, max_replicas=400)
+
+
+def drawn(topology, seed, n=8):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, topology.dim)), rng.normal(size=topology.dim), rng
+
+
+def distance(a, b):
+    return np.linalg.norm(a - b, axis=-1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25)
+@given(SMALL, seeds())
+def test_breaking_replaces_candidates_by_replicas_and_says_which(kind, topology, seed):
+    population, anchor, rng = drawn(topology, seed)
+    original = population.copy()
+    broken, modified = kind(topology)(population, anchor, rng)
+    assert np.array_equal(population, original)  # the input is left alone
+    assert np.array_equal(modified, np.any(broken != population, axis=1))
+    for before, after in zip(population, broken, strict=True):
+        assert np.abs(replicas(before, topology) - after).max(axis=1).min() == 0
+
+
+@given(topologies(), seeds())
+def test_proximity_breaking_never_moves_a_candidate_away_from_the_anchor(topology, seed):
+    population, anchor, rng = drawn(topology, seed)
+    moved, modified = ProximityBreaking(topology)(population, anchor, rng)
+    before, after = distance(population, anchor), distance(moved, anchor)
+    assert np.all(after <= before)
+    assert np.all(after[modified] < before[modified])
+
+
+@given(topologies(), seeds())
+def test_proximity_breaking_is_algorithm_1(topology, seed):
+    population, anchor, rng = drawn(topology, seed)
+    twin_rng = np.random.default_rng()
+    twin_rng.bit_generator.state = rng.bit_generator.state
+    moved, modified = ProximityBreaking(topology)(population, anchor, rng)
+    uniforms = [twin_rng.random((len(population), 2)) if n > 1 else None for n in topology.hidden]
+    for i, theta in enumerate(population):
+        pairs = [
+            None if u is None else reference.distinct_pair(n, *u[i])
+            for n, u in zip(topology.hidden, uniforms, strict=True)
+        ]
+        expected, changed = reference.algorithm_1(theta, anchor, topology.sizes, pairs)
+        assert np.array_equal(moved[i], expected)
+        assert modified[i] == changed
+
+
+def test_algorithm_1_draws_every_pair_equally_often():
+    topology = Topology.parse("1-4-1")
+    rng = np.random.default_rng(0)
+    counts = np.zeros((4, 4))
+    for u in rng.random((12_000, 2)):
+        counts[reference.distinct_pair(4, *u)] += 1
+    assert counts.diagonal().tolist() == [0, 0, 0, 0]
+    assert counts[~np.eye(4, dtype=bool)] == pytest.approx(1000, rel=0.15)
+    # and each of them can be swapped: neurons in the wrong order find their places
+    anchor = np.array([[1.0, n] for n in range(1, 5)]).ravel()
+    population = np.tile(np.array([[1.0, n] for n in (4, 3, 2, 1)]).ravel(), (50, 1))
+    for _ in range(100):
+        population, _ = ProximityBreaking(topology)(population, anchor, rng)
+    assert np.array_equal(population, np.tile(anchor, (50, 1)))
+
+
+@given(topologies(), seeds())
+def test_invariant_breaking_is_rule_1_then_rule_2(topology, seed):
+    population, anchor, rng = drawn(topology, seed)
+    broken, _ = InvariantBreaking(topology)(population, anchor, rng)
+    for before, after in zip(population, broken, strict=True):
+        expected = reference.rule_2(reference.rule_1(before, topology.sizes), topology.sizes)
+        assert np.array_equal(after, expected)
+    for shifts in topology.shift_index:
+        assert np.all(broken[:, shifts] >= 0)
+        assert np.all(np.diff(broken[:, shifts], axis=1) >= 0)
+
+
+@given(SMALL, seeds())
+def test_invariant_breaking_gives_all_replicas_the_same_network(topology, seed):
+    population, anchor, rng = drawn(topology, seed, n=1)
+    broken, _ = InvariantBreaking(topology)(replicas(population[0], topology), anchor, rng)
+    assert np.all(broken == broken[0])
+
+
+@settings(max_examples=25)
+@given(SMALL, seeds())
+def test_brute_force_returns_the_nearest_replica(topology, seed):
+    population, anchor, rng = drawn(topology, seed, n=4)
+    broken, _ = ExhaustiveBreaking(topology)(population, anchor, rng)
+    for before, after in zip(population, broken, strict=True):
+        every = distance(replicas(before, topology), anchor)
+        assert distance(after, anchor) == pytest.approx(every.min(), rel=1e-12)
+        twin = reference.nearest_replica(before, anchor, topology.sizes)
+        assert distance(after, anchor) == pytest.approx(distance(twin, anchor), rel=1e-12)
+
+
+def test_brute_force_works_in_parts(monkeypatch):
+    topology = Topology.parse("2-3-2-1")
+    population, anchor, rng = drawn(topology, 0, n=2**14)  # 256 replicas at a time, of 384
+    whole, _ = ExhaustiveBreaking(topology)(population[:50], anchor, rng)
+    parts, _ = ExhaustiveBreaking(topology)(population, anchor, rng)
+    assert np.array_equal(parts[:50], whole)
+
+
+def test_brute_force_refuses_what_it_cannot_enumerate():
+    with pytest.raises(ValueError, match=r"2-4-2-4-2 network has 1,179,648 replicas"):
+        ExhaustiveBreaking(Topology.parse("2-4-2-4-2"))
+
+
+@settings(max_examples=25)
+@given(SMALL, seeds())
+def test_theorem_5_5_no_replica_of_the_anchor_is_nearer_than_the_anchor(topology, seed):
+    population, anchor, rng = drawn(topology, seed, n=4)
+    broken, _ = ExhaustiveBreaking(topology)(population, anchor, rng)
+    for theta in broken:
+        nearest = distance(replicas(anchor, topology), theta).min()
+        assert distance(theta, anchor) == pytest.approx(nearest, rel=1e-12)
+
+
+@given(seeds())
+def test_theorems_5_2_and_5_4_flips_and_swaps_alone_separate_too(seed):
+    rng = np.random.default_rng(seed)
+    one, two = Topology.parse("2-1-1"), Topology.parse("2-2-1")
+    population, anchor = rng.normal(size=(20, one.dim)), rng.normal(size=one.dim)
+    moved, _ = ProximityBreaking(one)(population, anchor, rng)
+    assert np.all(distance(moved, anchor) <= distance(moved, -anchor))
+
+    # two neurons whose signs are settled: only the swap is left
+    anchor, population = np.abs(rng.normal(size=two.dim)), np.abs(rng.normal(size=(20, two.dim)))
+    moved, _ = ProximityBreaking(two)(population, anchor, rng)
+    swapped = np.roll(anchor, 3)
+    assert np.all(distance(moved, anchor) <= distance(moved, swapped))
+
+
+@given(seeds())
+def test_lemmas_5_1_and_5_3_the_rules_are_distance_rules(seed):
+    rng = np.random.default_rng(seed)
+    one, two = Topology.parse("2-1-1"), Topology.parse("2-2-1")
+    for eta in rng.normal(size=(10, one.dim)):
+        r = np.array([0.0, 0.0, 1.0])
+        expected = eta if distance(eta, r) <= distance(-eta, r) else -eta
+        (broken,), _ = InvariantBreaking(one)(eta[None], r, rng)
+        assert np.array_equal(broken, expected)
+    for theta in rng.normal(size=(10, two.dim)):
+        theta[[2, 5]] = np.abs(theta[[2, 5]])  # rule-1 has nothing to do
+        r = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+        swapped = np.roll(theta, 3)
+        expected = theta if distance(theta, r) <= distance(swapped, r) else swapped
+        (broken,), _ = InvariantBreaking(two)(theta[None], r, rng)
+        assert np.array_equal(broken, expected)
+
+
+def test_the_papers_example_of_rule_2_has_its_distances():
+    # Section 4.2: theta = (a1, b1, a2, b2); where neurons coincide in the sorted parameter,
+    # both orders are allowed, which is the separating region.
+    optimum = np.array([2.0, 1.0, -2.0, 3.0])
+
+    def distance_to_region(parameter):
+        pair = optimum[[parameter, 2 + parameter]]
+        nearest = optimum.copy()
+        nearest[[parameter, 2 + parameter]] = pair.mean()
+        return distance(nearest, optimum)
+
+    assert distance_to_region(0) == pytest.approx(np.sqrt(8))
+    assert distance_to_region(1) == pytest.approx(np.sqrt(2))
+    # our rule-2 sorts by the last parameter b: a network just beyond the region at b is
+    # taken back over it, one beyond that at a is not.
+    topology = Topology.parse("1-2-1")
+    towards_b = np.array([2.0, 2.01, -2.0, 1.99])
+    towards_a = np.array([-0.01, 1.0, 0.01, 3.0])
+    rng = np.random.default_rng(0)
+    _, modified = InvariantBreaking(topology)(np.stack([towards_b, towards_a]), optimum, rng)
+    assert modified.tolist() == [True, False]
+
+
+def test_breaking_keeps_errors():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    problem = Problem.from_arrays(X, np.sin(X.sum(axis=1)), hidden=(3, 2))
+    population, anchor, rng = drawn(problem.topology, 5)
+    errors = Evaluator(problem)(population)
+    for kind in KINDS:
+        broken, _ = kind(problem.topology)(population, anchor, rng)
+        assert Evaluator(problem)(broken) == pytest.approx(errors, rel=1e-9)

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symbreak import Topology, network
+from symbreak.symmetry import SignedPermutation, flip, replicas, swap, symmetries
+from tests import reference
+from tests.strategies import seeds, topologies
+
+
+@st.composite
+def operators(draw):
+    """A topology, one of its flips or swaps as a function, its layer and its neurons."""
+    topology = draw(topologies())
+    layer = draw(st.integers(0, len(topology.hidden) - 1))
+    neuron = st.integers(0, topology.hidden[layer] - 1)
+    j, k = draw(neuron), draw(neuron)
+    if draw(st.booleans()):
+        return topology, lambda theta: flip(theta, topology, layer, j), (layer, j)
+    return topology, lambda theta: swap(theta, topology, layer, j, k), (layer, j, k)
+
+
+def transformed_outputs(weights, topology, where):
+    """What the operator does to output weights, which are not part of theta (Eqs. 13-14)."""
+    layer, *neurons = where
+    weights = weights.copy()
+    if layer == len(topology.hidden) - 1:
+        if len(neurons) == 1:
+            weights[neurons] *= -1
+        else:
+            weights[neurons] = weights[neurons[::-1]]
+    return weights
+
+
+@given(operators(), seeds())
+def test_operators_leave_the_output_unchanged(operator, seed):
+    topology, apply, where = operator
+    rng = np.random.default_rng(seed)
+    theta, X = rng.normal(size=topology.dim), rng.normal(size=(7, topology.n_inputs))
+    weights = rng.normal(size=(topology.hidden[-1], topology.n_outputs))
+    before = network.hidden_outputs(theta, topology, X) @ weights
+    moved = transformed_outputs(weights, topology, where)
+    assert network.hidden_outputs(apply(theta), topology, X) @ moved == pytest.approx(
+        before, abs=1e-12
+    )
+
+
+@given(operators(), seeds())
+def test_operators_keep_length_and_are_involutions(operator, seed):
+    topology, apply, _ = operator
+    theta = np.random.default_rng(seed).normal(size=topology.dim)
+    assert np.linalg.norm(apply(theta)) == pytest.approx(np.linalg.norm(theta), rel=1e-14)
+    assert np.array_equal(apply(apply(theta)), theta)
+
+
+@given(operators())
+def test_operators_are_the_matrices_of_the_slow_twin_and_orthogonal(operator):
+    topology, apply, where = operator
+    matrix = apply(np.eye(topology.dim)).T
+    twin = reference.flip_matrix if len(where) == 2 else reference.swap_matrix
+    assert np.array_equal(matrix, twin(topology.sizes, *where))
+    assert np.array_equal(matrix @ matrix.T, np.eye(topology.dim))
+
+
+@given(operators(), seeds())
+def test_operators_work_on_whole_populations(operator, seed):
+    topology, apply, _ = operator
+    population = np.random.default_rng(seed).normal(size=(3, topology.dim))
+    assert np.array_equal(apply(population), [apply(theta) for theta in population])
+
+
+@given(operators(), seeds())
+def test_a_signed_permutation_read_off_an_operator_does_the_same(operator, seed):
+    topology, apply, _ = operator
+    theta = np.random.default_rng(seed).normal(size=topology.dim)
+    phi = SignedPermutation.of(apply, topology.dim)
+    assert np.array_equal(phi(theta), apply(theta))
+    assert phi @ phi == SignedPermutation.identity(topology.dim)
+
+
+@given(topologies(max_layers=2, max_width=3, max_replicas=400), seeds())
+def test_signed_permutations_are_a_group(topology, seed):
+    rng = np.random.default_rng(seed)
+    group = list(symmetries(topology))
+    a, b, c = (group[i] for i in rng.integers(len(group), size=3))
+    theta = rng.normal(size=topology.dim)
+    assert np.array_equal((a @ b)(theta), a(b(theta)))
+    assert (a @ b) @ c == a @ (b @ c)
+    assert a @ a.inverse == a.inverse @ a == SignedPermutation.identity(topology.dim)
+    assert np.array_equal(
+        np.linalg.inv(a(np.eye(topology.dim)).T), a.inverse(np.eye(topology.dim)).T
+    )
+    assert a @ b in group
+
+
+@settings(max_examples=20)
+@given(topologies(max_layers=2, max_width=3, max_replicas=400), seeds())
+def test_replicas_are_those_of_the_slow_twin_each_once_itself_first(topology, seed):
+    theta = np.random.default_rng(seed).normal(size=topology.dim)
+    found = replicas(theta, topology)
+    expected = {tuple(m @ theta) for m in reference.symmetry_matrices(topology.sizes)}
+    assert len(found) == topology.n_replicas
+    assert {tuple(replica) for replica in found} == expected
+    assert np.array_equal(found[0], theta)
+
+
+def test_too_many_replicas_are_refused_with_their_number():
+    with pytest.raises(ValueError, match="has 4,348,654,387,200 replicas, more than"):
+        replicas(np.zeros(77), Topology.parse("2-5-3-2-1-2-3-5-2"))
+
+
+def test_neurons_that_do_not_exist_are_refused():
+    topology = Topology.parse("2-3-1-3-1")
+    theta = np.zeros(topology.dim)
+    with pytest.raises(ValueError, match="layer must be 0 to 2"):
+        flip(theta, topology, 3, 0)
+    with pytest.raises(ValueError, match="neurons of layer 1 .* are 0 to 0, got 1"):
+        swap(theta, topology, 1, 0, 1)

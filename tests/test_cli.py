@@ -1,0 +1,94 @@
+"""The command line in real processes."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from symbreak import load_problem, train
+
+
+def symbreak(*arguments, **options):
+    command = [sys.executable, "-m", "symbreak", *map(str, arguments)]
+    options = {"capture_output": True, "text": True, "timeout": 120} | options
+    return subprocess.run(command, **options)
+
+
+def test_train_prints_the_error_of_the_run():
+    result = symbreak("train", "syn5", "--method", "CMA-ES-SB", "--evaluations", 960, "--seed", 3)
+    assert result.returncode == 0, result.stderr
+    record = train(load_problem("syn5"), "CMA-ES-SB", max_evaluations=960, seed=3)
+    assert f"{record.error:.4g}" in result.stdout
+    assert "960" in result.stdout
+
+
+def test_train_compares_methods_and_saves_networks(tmp_path):
+    out = tmp_path / "runs.npz"
+    result = symbreak("train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", 800, "--out", out)
+    assert result.returncode == 0, result.stderr
+    saved = np.load(out)
+    for method in ("DE", "DE-SB"):
+        record = train(load_problem("syn5"), method, max_evaluations=800)
+        assert np.array_equal(saved[f"{method}/theta"], record.theta)
+        assert np.array_equal(saved[f"{method}/errors"], record.errors)
+        assert np.array_equal(saved[f"{method}/output_weights"], record.output_weights)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "snic"], "Did you mean 'sinc'"),
+        (["train", "sinc", "-m", "DE_SB"], "Did you mean 'DE-SB'"),
+        (["train", "sinc", "-m", "DE", "-m", "nope"], "unknown method 'nope'"),
+        (["train", "sinc", "-n", "10"], "at least 120 (one generation), got 10"),
+        (["train", "sinc", "-n", "0"], "at least 120"),
+        (["train", "sinc", "-n", "-5"], "at least 120"),
+        (["train", "sinc", "--population-size", "3"], "at least 4"),
+        (["train", "sinc", "--seed", "-1"], "seed must be a whole number"),
+        (["train", "sinc", "--seed", "x"], "--seed"),
+        (["train", "sinc", "--out", "no/such/folder/x.npz"], "folder of --out must exist"),
+        (["train"], "Missing argument"),
+        (["trian"], "No such command"),
+    ],
+)
+def test_bad_input_ends_with_a_message_and_code_2(arguments, message):
+    result = symbreak(*arguments, env={**os.environ, "COLUMNS": "300"})
+    assert result.returncode == 2
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+    assert not result.stdout.strip()
+
+
+def test_version_and_help():
+    assert symbreak("--version").stdout.startswith("symbreak 0.")
+    assert "train" in symbreak("--help").stdout
+
+
+def test_ctrl_c_ends_with_the_best_so_far():
+    """In a terminal, since that is where people press it: the bar shows when it has begun."""
+    main, terminal = pty.openpty()
+    command = [sys.executable, "-m", "symbreak", "train", "sinc", "-n", "500000000"]
+    process = subprocess.Popen(command, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    shown = b""
+    deadline = time.monotonic() + 60
+    try:
+        while b"error 0." not in shown and time.monotonic() < deadline:
+            shown += os.read(main, 4096)
+        process.send_signal(signal.SIGINT)
+        while time.monotonic() < deadline:
+            try:
+                shown += os.read(main, 4096)
+            except OSError:  # the terminal is closed
+                break
+        assert process.wait(timeout=30) == 130
+    finally:
+        process.kill()
+        os.close(main)
+    assert b"this is the best so far" in shown
+    assert b"Traceback" not in shown

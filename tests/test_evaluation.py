@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from symbreak import Evaluator, Problem, load_problem, network
+from symbreak.problems import Dataset
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return load_problem("sinc2d", seed=0)
+
+
+def test_errors_do_not_depend_on_the_number_of_threads(problem):
+    population = np.random.default_rng(0).normal(size=(37, problem.topology.dim))
+    one = Evaluator(problem)(population)
+    for threads in (0, 2, 3, 64):
+        assert np.array_equal(Evaluator(problem, threads=threads)(population), one)
+    assert np.array_equal(Evaluator(problem, threads=2)(population[:1]), one[:1])
+
+
+def test_errors_do_not_depend_on_the_company_of_a_candidate(problem):
+    population = np.random.default_rng(0).normal(size=(10, problem.topology.dim))
+    evaluate = Evaluator(problem)
+    together = evaluate(population)
+    alone = [evaluate(theta[None])[0] for theta in population[::-1]][::-1]
+    assert np.array_equal(together, alone)
+
+
+def test_evaluations_and_non_finite_errors_are_counted(problem):
+    evaluate = Evaluator(problem)
+    population = np.zeros((6, problem.topology.dim))
+    population[1, 0], population[2, 3], population[3] = np.nan, np.inf, 1e200
+    errors = evaluate(population)
+    assert np.flatnonzero(np.isinf(errors)).tolist() == [1, 2, 3]
+    assert not np.isnan(errors).any()
+    evaluate(population[:1])
+    assert evaluate.n_evaluations == 7
+    assert evaluate.n_nonfinite == 3
+
+
+def test_the_network_of_zeros_explains_nothing(problem):
+    (error,) = Evaluator(problem)(np.zeros((1, problem.topology.dim)))
+    assert error == pytest.approx(1.0)  # the variance of the targets
+
+
+@pytest.mark.parametrize("output_shift", [False, True])
+def test_output_weights_reproduce_the_error(output_shift):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    problem = Problem.from_arrays(
+        X, np.sin(X) + 0.1 * rng.normal(size=X.shape), hidden=(4, 3), output_shift=output_shift
+    )
+    evaluate = Evaluator(problem)
+    theta = rng.uniform(-0.9, 0.9, size=problem.topology.dim)
+    weights = evaluate.output_weights(theta)
+    assert weights.shape == (3 + output_shift, 2)
+    residual = problem.train.y - evaluate.predict(theta, weights, problem.train)
+    assert np.mean(residual**2) == pytest.approx(evaluate(theta[None])[0], rel=1e-9)
+
+
+def test_class_weights_are_fitted_at_twenty_and_the_greatest_output_wins():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    labels = (X[:, 0] > 0).astype(int)
+    problem = Problem.from_arrays(X, labels, hidden=(3,), task="classification", output_shift=True)
+    evaluate = Evaluator(problem)
+    theta = np.array([2.0, 0, 0, 0, 1, 0, 0.5, 0.5, 0.5]) * 0.7
+    weights = evaluate.output_weights(theta)
+    outputs = evaluate.predict(theta, weights, problem.train)
+    A = network.hidden_outputs(theta, problem.topology, problem.train.X, shift=True)
+    fit = np.linalg.lstsq(A, 20 * problem.train.y, rcond=None)[0]
+    assert outputs == pytest.approx(np.tanh(A @ fit), abs=1e-9)
+    rate = evaluate.error_rate(theta, weights, problem.train)
+    assert rate == np.mean((A @ fit).argmax(axis=1) != labels)
+    assert rate < 0.1
+    wrong = Dataset(problem.train.X, problem.train.y[:, ::-1])
+    assert evaluate.error_rate(theta, weights, wrong) == pytest.approx(1 - rate)
+
+
+@pytest.mark.parametrize("shape", [(19,), (3, 18), (0, 19), (2, 3, 19)])
+def test_a_population_of_another_shape_is_refused(problem, shape):
+    with pytest.raises(ValueError, match=r"population must have shape \(N_p, D\) = \(N_p, 19\)"):
+        Evaluator(problem)(np.zeros(shape))
+
+
+def test_negative_threads_are_refused(problem):
+    with pytest.raises(ValueError, match="threads must be a whole number of at least 0, got -1"):
+        Evaluator(problem, threads=-1)

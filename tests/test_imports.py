@@ -1,0 +1,58 @@
+"""The architecture: imports point one way, and the public names are these."""
+
+import ast
+from pathlib import Path
+
+import symbreak
+
+PACKAGE = Path(symbreak.__file__).parent
+
+# Each layer may import from layers before it, and within itself.
+LAYERS = [
+    {"_checks", "_version", "_blas"},
+    {"_random", "topology"},
+    {"network", "_kernels", "symmetry", "problems"},
+    {"evaluation", "optimizers"},
+    {"methods"},
+    {"training"},
+    {"cli", "__init__", "__main__"},
+]
+
+
+def level(module):
+    return next(i for i, layer in enumerate(LAYERS) if module in layer)
+
+
+def imported_modules(path):
+    """Top-level modules of symbreak that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("symbreak"):
+            parts = node.module.split(".")
+            names = [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
+            yield from names
+
+
+def test_imports_point_one_way():
+    checked = 0
+    for path in PACKAGE.rglob("*.py"):
+        module = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        for name in imported_modules(path):
+            if module in ("cli", "__init__", "__main__"):
+                continue
+            checked += 1
+            assert level(name) <= level(module), f"{module} imports {name}"
+            same = level(name) == level(module)
+            assert not same or name == module or name.startswith("_"), f"{module} imports {name}"
+    assert checked > 20
+
+
+def test_problems_need_only_the_topology():
+    names = {n for path in (PACKAGE / "problems").glob("*.py") for n in imported_modules(path)}
+    assert names <= {"problems", "topology", "_checks", "_random"}
+
+
+def test_the_public_names_are_these():
+    assert set(symbreak.__all__) == {
+        *("Topology", "Problem", "load_problem", "problem_names", "Evaluator", "METHODS"),
+        *("make_optimizer", "train", "RunRecord", "DE", "CMAES", "symmetry", "__version__"),
+    }

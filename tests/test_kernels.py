@@ -1,0 +1,240 @@
+"""The compiled kernels against their NumPy twin, nested loops and 60 digits."""
+
+import math
+import os
+import subprocess
+import sys
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from symbreak import Evaluator, Problem, Topology, _kernels, network
+from symbreak.evaluation import _sample_rows
+from symbreak.symmetry import flip, replicas
+from tests import reference
+from tests.strategies import seeds, topologies
+
+EPS = np.finfo(float).eps
+
+
+@_kernels._compiled
+def tanh_of(x, out):
+    for k in range(len(x)):
+        out[k] = _kernels._tanh(x[k])
+
+
+def our_tanh(x):
+    out = np.empty_like(x)
+    tanh_of(x, out)
+    return out
+
+
+def test_tanh_is_within_three_ulp_of_the_true_value():
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [
+            rng.uniform(0, 1, 3000),
+            rng.uniform(0, 25, 3000),
+            10 ** rng.uniform(-300, 1, 3000),
+            np.arange(1, 60) * math.log(2) / 4,  # where the reduction changes its mind
+        ]
+    )
+    with mpmath.workprec(200):
+        for value, ours in zip(x.tolist(), our_tanh(x).tolist(), strict=True):
+            true = mpmath.tanh(mpmath.mpf(value))
+            assert abs(mpmath.mpf(ours) - true) <= 3 * np.spacing(float(true)), value
+
+
+def test_tanh_is_exactly_odd_and_right_at_the_ends():
+    x = np.random.default_rng(1).normal(scale=5, size=10_000)
+    assert np.array_equal(our_tanh(-x), -our_tanh(x))
+    ends = our_tanh(np.array([0.0, -0.0, np.inf, -np.inf, 700.0, np.nan]))
+    assert ends[:5].tolist() == [0.0, -0.0, 1.0, -1.0, 1.0]
+    assert math.copysign(1, ends[1]) == -1
+    assert np.isnan(ends[5])
+
+
+def random_problem(topology, rng, n_samples=40, **settings):
+    X = rng.normal(size=(n_samples, topology.n_inputs))
+    if settings.get("task") == "classification":
+        y = rng.integers(topology.n_outputs, size=n_samples)
+        y[: topology.n_outputs] = np.arange(topology.n_outputs)
+    else:
+        y = rng.normal(size=(n_samples, topology.n_outputs))
+    return Problem.from_arrays(X, y, hidden=topology.hidden, **settings)
+
+
+def twin_errors(population, problem):
+    return np.array(
+        [
+            network.error(
+                theta,
+                problem.topology,
+                problem.train.X,
+                problem.train.y,
+                rescale=problem.rescale,
+                output_error=problem.output_error,
+                output_shift=problem.output_shift,
+            )
+            for theta in population
+        ]
+    )
+
+
+def hidden_of_kernel(theta, problem):
+    """The very hidden outputs (K, N) that the kernel fits its output layer on."""
+    topology, K = problem.topology, len(problem.train)
+    buffers = np.zeros((2, max(topology.sizes), _kernels.SAMPLE_BLOCK))
+    AT = np.zeros((topology.sizes[-2], -(-K // 16) * 16))
+    XT = _sample_rows(problem.train.X)
+    _kernels._hidden_outputs(theta, np.array(topology.sizes), XT, K, *buffers, AT)
+    return AT[:, :K].T.copy()
+
+
+@pytest.mark.parametrize(
+    ("rescale", "output_shift", "reading"),
+    list(product(["unit", "radius"], [False, True], ["regression", "linear", "tanh"])),
+)
+@settings(max_examples=15)
+@given(topologies(), seeds())
+def test_errors_equal_the_twins_where_the_fit_is_well_conditioned(
+    rescale, output_shift, reading, topology, seed
+):
+    rng = np.random.default_rng(seed)
+    options = {"rescale": rescale, "output_shift": output_shift}
+    if reading != "regression":
+        topology = Topology((*topology.sizes[:-1], topology.n_outputs + 1))
+        options |= {"task": "classification", "output_error": reading}
+    problem = random_problem(topology, rng, **options)
+    population = rng.normal(scale=1.2, size=(4, topology.dim))  # some outside the ball
+    errors = Evaluator(problem)(population)
+    expected = twin_errors(population, problem)
+    slow = [
+        reference.error(
+            theta,
+            topology.sizes,
+            problem.train.X,
+            problem.train.y,
+            task=problem.task,
+            output_error=problem.output_error,
+            output_shift=output_shift,
+            rescale=rescale,
+        )
+        for theta in population
+    ]
+    for i, theta in enumerate(population):
+        evaluated, _ = network.feasible(theta, rescale)
+        A = network.hidden_outputs(evaluated, topology, problem.train.X, shift=output_shift)
+        if np.linalg.cond(A) <= 1e5:
+            assert errors[i] == pytest.approx(expected[i], rel=1e-9)
+            assert errors[i] == pytest.approx(slow[i], rel=1e-9)
+
+
+def degenerate_networks():
+    """One hidden layer of five neurons with something the matter, by name."""
+    rng = np.random.default_rng(3)
+    base = rng.uniform(-1, 1, size=(5, 2))
+    cases = {"healthy": base}
+    for distance in (1e-4, 1e-6, 1e-8):
+        near = base.copy()
+        near[1] = near[0] + distance * np.array([1.0, -0.5])
+        cases[f"two neurons {distance:g} apart"] = near
+    cases["saturated"] = base.copy()
+    cases["saturated"][2] = [0.01, 30.0]
+    cases["zero"] = base.copy()
+    cases["zero"][3] = 0.0
+    cases["duplicated"] = base[[0, 1, 1, 3, 4]]
+    cases["mirrored"] = base * 1.0
+    cases["mirrored"][4] = -base[0]
+    return cases
+
+
+@pytest.mark.parametrize("case", degenerate_networks())
+def test_errors_of_degenerate_networks_equal_sixty_digits(case):
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1, 1, size=(50, 1))
+    problem = Problem.from_arrays(
+        X, np.sinc(3 * X) + rng.normal(0, 5e-3, X.shape), hidden=(5,), rescale="radius"
+    )
+    theta = degenerate_networks()[case].ravel()
+    if np.linalg.norm(theta) > np.sqrt(theta.size):  # the saturated one
+        theta, _ = network.feasible(theta, "radius")
+    A = hidden_of_kernel(theta, problem)
+    exact = reference.exact_residual(A, problem.train.y)
+    (error,) = Evaluator(problem)(theta[None])
+    cond = np.linalg.cond(A)
+    if cond > 1e14:  # dependent to rounding: the column is dropped, and so does the oracle
+        cond = np.linalg.cond(np.unique(np.abs(A[:, np.abs(A).sum(0) > 0]), axis=1))
+    bound = 1e-9 if cond <= 1e5 else 100 * EPS * cond
+    assert error == pytest.approx(exact, rel=bound)
+
+
+@given(topologies(max_layers=2, max_width=3, max_replicas=400), seeds())
+@settings(max_examples=25)
+def test_errors_of_replicas_are_equal_and_of_flipped_ones_bit_identical(topology, seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(topology, rng)
+    evaluate = Evaluator(problem)
+    theta = rng.normal(size=topology.dim)
+    (error,) = evaluate(theta[None])
+    for layer, n in enumerate(topology.hidden):
+        for neuron in range(n):
+            assert evaluate(flip(theta, topology, layer, neuron)[None])[0] == error
+    evaluated, _ = network.feasible(theta, "unit")
+    A = network.hidden_outputs(evaluated, topology, problem.train.X)
+    if np.linalg.cond(A) <= 1e5:
+        assert evaluate(replicas(theta, topology)) == pytest.approx(error, rel=1e-9)
+
+
+def test_any_number_of_samples_is_right_around_blocks_and_padding():
+    topology = Topology.parse("2-3-2-1")
+    for n_samples in (1, 2, 15, 16, 17, 511, 512, 513, 1030):
+        rng = np.random.default_rng(n_samples)
+        problem = random_problem(topology, rng, n_samples)
+        population = rng.uniform(-1, 1, size=(3, topology.dim))
+        got = Evaluator(problem)(population)
+        assert got == pytest.approx(twin_errors(population, problem), rel=1e-9, abs=1e-25)
+
+
+def test_wide_layers_are_right():
+    rng = np.random.default_rng(0)
+    topology = Topology.parse("20-60-45-3")
+    problem = random_problem(topology, rng, 300)
+    population = rng.uniform(-1, 1, size=(2, topology.dim))
+    got = Evaluator(problem)(population)
+    assert got == pytest.approx(twin_errors(population, problem), rel=1e-9)
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from symbreak import Evaluator, Problem, make_optimizer
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20, 2))
+problem = Problem.from_arrays(X, np.sin(X.sum(axis=1)), hidden=(3, 2), output_shift=True)
+evaluate, results = Evaluator(problem), {}
+for method in ("DE-SB", "DE-INV-SB", "CMA-ES-SB"):
+    optimizer = make_optimizer(method, problem, population_size=8, seed=1)
+    for _ in range(3):
+        candidates = optimizer.ask()
+        optimizer.tell(candidates, evaluate(candidates))
+    results[method] = optimizer.ask()
+    results[method + " errors"] = evaluate(results[method])
+np.savez(sys.argv[1], **results)
+"""
+
+
+def test_the_kernels_give_the_same_without_the_compiler(tmp_path):
+    files = []
+    for disable in "01":
+        files.append(tmp_path / f"{disable}.npz")
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": disable}
+        command = [sys.executable, "-c", SCRIPT, str(files[-1])]
+        subprocess.run(command, env=environment, check=True, timeout=120)
+    compiled, interpreted = map(np.load, files)
+    assert compiled.files
+    for name in compiled.files:
+        assert interpreted[name] == pytest.approx(compiled[name], rel=1e-9)

@@ -1,0 +1,39 @@
+import pytest
+
+from symbreak import METHODS, Topology, load_problem, make_optimizer
+from symbreak.symmetry import NoBreaking
+
+
+def test_the_table_holds_the_papers_eight_names():
+    assert list(METHODS) == [
+        *("DE", "DE-INV-SB", "DE-SB", "DE-SB-BF"),
+        *("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB", "CMA-ES-SB-BF"),
+    ]
+    plain = [name for name, row in METHODS.items() if row.breaking is NoBreaking]
+    assert plain == ["DE", "CMA-ES"]
+
+
+def test_the_population_size_is_the_problems_own_unless_given():
+    problem = load_problem("syn5")
+    assert make_optimizer("DE-SB", problem).population_size == 80
+    assert make_optimizer("CMA-ES-SB", problem).population_size == 48
+    assert make_optimizer("DE-SB", problem, population_size=30).population_size == 30
+    assert make_optimizer("CMA-ES", Topology.parse("1-3-1")).population_size == 400
+
+
+def test_settings_reach_the_optimiser():
+    assert make_optimizer("DE", Topology.parse("1-3-1"), F=0.7).F == 0.7
+    assert make_optimizer("CMA-ES", Topology.parse("1-3-1"), sigma=0.1).sigma == 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"), [("DE_SB", "DE-SB"), ("cma-es-sb", "CMA-ES-SB"), ("CMAES", "CMA-ES")]
+)
+def test_an_unknown_method_is_refused_with_the_nearest_name(name, nearest):
+    with pytest.raises(ValueError, match=f"unknown method '{name}'. Did you mean '{nearest}'"):
+        make_optimizer(name, Topology.parse("1-3-1"))
+
+
+def test_brute_force_on_a_large_network_is_refused_with_the_replica_count():
+    with pytest.raises(ValueError, match="1,179,648 replicas"):
+        make_optimizer("DE-SB-BF", Topology.parse("2-4-2-4-2"))

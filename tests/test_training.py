@@ -1,0 +1,226 @@
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer, train
+from symbreak.training import Training
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return load_problem("syn5", seed=0)
+
+
+def assert_same_run(a, b):
+    for field in dataclasses.fields(a):
+        if field.name not in ("seconds", "versions"):
+            same = np.array_equal(getattr(a, field.name), getattr(b, field.name))
+            assert same, field.name
+
+
+def two_classes():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 2))
+    y = np.hypot(*X.T) < 0.6
+    parts = [(X[i : i + 100], y[i : i + 100]) for i in (0, 100, 200)]
+    return Problem.from_arrays(
+        *parts[0], hidden=(3,), task="classification", validation=parts[1], test=parts[2]
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_record_of_a_run_is_consistent(problem, method):
+    record = train(problem, method, max_evaluations=2_000, seed=4)
+    n = record.population_size
+    assert record.n_evaluations == 2_000 // n * n
+    assert not record.interrupted
+    assert np.all(np.diff(record.evaluations) >= 0)
+    assert np.all(np.diff(record.errors) <= 0)
+    assert np.all(np.diff(record.errors)[:-1] < 0)  # all but the end improve
+    assert record.evaluations[0] == 1
+    assert record.evaluations[-1] == record.n_evaluations
+    assert record.error == record.errors[-1] < record.errors[0]
+    assert record.generation_evaluations.tolist() == list(range(n, 2_001, n))
+    assert len(record.modified_share) == len(record.generation_evaluations)
+    assert (record.modified_share.sum() > 0) == (method not in ("DE", "CMA-ES"))
+    assert (record.step_size is None) == method.startswith("DE")
+    assert record.seconds > 0
+    assert record.versions["numpy"] == np.__version__
+
+
+def test_the_curve_is_exact(problem):
+    record = train(problem, "DE-SB", max_evaluations=1_200, seed=1)
+    optimizer, evaluate = make_optimizer("DE-SB", problem, seed=1), Evaluator(problem)
+    told = []
+    for _ in range(15):
+        candidates = optimizer.ask()
+        told.extend(errors := evaluate(candidates))
+        optimizer.tell(candidates, errors)
+    best = np.minimum.accumulate(told)
+    improved = [0, *(np.flatnonzero(np.diff(best)) + 1)]
+    assert record.evaluations.tolist() == [*(i + 1 for i in improved), 1_200]
+    assert record.errors.tolist() == [*best[improved], best[-1]]
+
+
+def test_the_saved_network_reproduces_the_recorded_error(problem):
+    for method in ("DE-SB", "CMA-ES-SB"):
+        record = train(problem, method, max_evaluations=10_000, seed=0)
+        evaluate = Evaluator(problem)
+        predicted = evaluate.predict(record.theta, record.output_weights, problem.train)
+        mse = np.mean((problem.train.y - predicted) ** 2)
+        assert mse + record.penalty == pytest.approx(record.error, rel=1e-6)
+        assert np.linalg.norm(record.theta) <= np.sqrt(record.theta.size) * (1 + 1e-12)
+
+
+def test_the_recorded_theta_is_the_vector_that_was_evaluated(problem):
+    far = np.full((4, problem.topology.dim), 2.0)
+    run = Training(problem, "DE", max_evaluations=4, population_size=4)
+    run._optimizer._asked = far  # nothing but candidates outside the ball
+    run.step()
+    record = run.record()
+    assert record.theta == pytest.approx(far[0] / np.linalg.norm(far[0]))
+    assert record.penalty == pytest.approx(50 * (np.linalg.norm(far[0]) - np.sqrt(6)))
+    fitted = Evaluator(problem).predict(record.theta, record.output_weights, problem.train)
+    mse = np.mean((problem.train.y - fitted) ** 2)
+    assert record.error == pytest.approx(mse + record.penalty)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_same_seed_same_run_with_any_number_of_threads(problem, method):
+    runs = [
+        train(problem, method, max_evaluations=1_500, seed=9, threads=threads)
+        for threads in (1, 2, 3)
+    ]
+    assert_same_run(runs[0], runs[1])
+    assert_same_run(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_any_number_of_interruptions_changes_nothing(problem, method):
+    whole = train(problem, method, max_evaluations=1_500, seed=2)
+    run = Training(problem, method, max_evaluations=1_500, seed=2)
+    while not run.finished:
+        run.step()
+        run = Training.from_state(problem, run.state())
+    assert_same_run(whole, run.record())
+
+
+def test_interruptions_change_nothing_in_classification():
+    problem = two_classes()
+    whole = train(problem, "DE-SB", max_evaluations=3_000, seed=2)
+    run = Training(problem, "DE-SB", max_evaluations=3_000, seed=2)
+    while not run.finished:
+        run.step()
+        run = Training.from_state(problem, run.state())
+    assert_same_run(whole, run.record())
+    assert len(whole.rates) > 1
+
+
+def test_blas_threads_do_not_change_results(tmp_path):
+    script = (
+        "import sys; from symbreak import *; import numpy as np\n"
+        "X = np.random.default_rng(0).normal(size=(200, 8))\n"
+        "problem = Problem.from_arrays(X, np.sin(X), hidden=(12, 8))\n"
+        "record = train(problem, 'CMA-ES-SB', max_evaluations=3000, population_size=300)\n"
+        "np.savez(sys.argv[1], theta=record.theta, weights=record.output_weights)\n"
+    )
+    files = []
+    for threads in "12":
+        files.append(tmp_path / f"{threads}.npz")
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads}
+        command = [sys.executable, "-c", script, files[-1]]
+        subprocess.run(command, env=environment, check=True, timeout=120)
+    one, two = map(np.load, files)
+    assert np.array_equal(one["theta"], two["theta"])
+    assert np.array_equal(one["weights"], two["weights"])
+
+
+def test_rates_are_taken_over_when_the_validation_rate_improves():
+    problem = two_classes()
+    record = train(problem, "DE-SB", max_evaluations=5_000, seed=0)
+    assert record.rates.shape[1] == 4
+    assert np.all(np.diff(record.rates[:, 2]) < 0)
+    assert set(record.rates[:, 0]) <= set(record.evaluations)
+    assert np.all((record.rates[:, 1:] >= 0) & (record.rates[:, 1:] <= 1))
+    assert record.rates[-1, 3] < record.rates[0, 3]
+
+
+@pytest.mark.parametrize("output_error", ["linear", "tanh"])
+def test_both_readings_of_the_classification_error_train(output_error):
+    problem = dataclasses.replace(two_classes(), output_error=output_error)
+    record = train(problem, "DE-SB", max_evaluations=5_000)
+    assert record.error < record.errors[0]
+
+
+def test_the_callback_sees_every_generation_and_can_stop(problem):
+    seen = []
+
+    def stop_after_five(progress):
+        seen.append(progress)
+        return progress.generation == 5
+
+    record = train(problem, "DE", max_evaluations=4_000, callback=stop_after_five)
+    assert [p.n_evaluations for p in seen] == [80, 160, 240, 320, 400]
+    assert seen[-1].error == record.error
+    assert record.n_evaluations == 400
+    assert record.interrupted
+
+
+def test_ctrl_c_ends_with_the_best_so_far(problem):
+    def interrupt(progress):
+        if progress.generation == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert threading.current_thread() is threading.main_thread()
+    record = train(problem, "CMA-ES-SB", max_evaluations=40_000, callback=interrupt)
+    assert record.interrupted
+    assert record.n_evaluations < 40_000
+    assert np.isfinite(record.error)
+
+
+def test_non_finite_errors_are_counted_and_the_rest_goes_on():
+    X = np.linspace(-1, 1, 30)[:, None]
+    problem = Problem.from_arrays(X, np.sin(3 * X), hidden=(3,))
+    run = Training(problem, "DE-SB", max_evaluations=400, population_size=10)
+    honest = run._evaluate
+
+    class Broken:
+        n_nonfinite = 0
+        evaluated, output_weights = honest.evaluated, honest.output_weights
+
+        def __call__(self, population):
+            errors = honest(population)
+            errors[::2] = np.inf
+            self.n_nonfinite += len(errors[::2])
+            return errors
+
+    run._evaluate = Broken()
+    while not run.finished:
+        run.step()
+    record = run.record()
+    assert record.n_nonfinite == 200
+    assert np.isfinite(record.errors).all()
+    assert record.errors[-1] < record.errors[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_evaluations": 79}, r"max_evaluations .* at least 80 \(one generation\), got 79"),
+        ({"max_evaluations": 100.5}, "max_evaluations must be a whole number"),
+        ({"max_evaluations": "many"}, "max_evaluations must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
+        ({"population_size": 3}, "population_size must be a whole number of at least 4"),
+        ({"threads": -2}, "threads must be a whole number of at least 0"),
+        ({"method": "DE-BS"}, "unknown method 'DE-BS'. Did you mean"),
+    ],
+)
+def test_bad_arguments_are_refused_in_words(problem, options, message):
+    with pytest.raises(ValueError, match=message):
+        train(problem, **options)

@@ -25,7 +25,7 @@ $(DEV_STAMP): pyproject.toml | $(BIN)/python
 	@touch $@ $(USER_STAMP)
 
 quickstart: $(USER_STAMP)  ## Install, then train sinc with DE and DE-SB side by side
-	$(BIN)/symbreak train sinc --method DE --method DE-SB --evaluations 60000 --seed 0
+	$(BIN)/symbreak train sinc --method DE --method DE-SB --seed 0
 
 test: lint  ## Lint, types and all tests but the slow ones
 	$(BIN)/python -m pytest

@@ -30,7 +30,7 @@ def family(name):
 
 
 def twin_breaking(method, rng):
-    """``break_all(population, anchor)`` by slow twins, drawing from ``rng`` as the fast one does."""
+    """``break_all(population, anchor)`` by slow twins, which draw from ``rng`` as the fast one."""
     kind = METHODS[method].breaking
     sizes = NET.sizes
 

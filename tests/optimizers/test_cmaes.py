@@ -47,7 +47,7 @@ def test_generations_are_those_of_the_slow_twin(method):
         )
         assert optimizer.mean == pytest.approx(twin.mean, rel=1e-9, abs=1e-12)
         assert optimizer.sigma == pytest.approx(twin.sigma, rel=1e-9)
-        assert optimizer.C == pytest.approx(twin.C, rel=1e-9, abs=1e-12)
+        assert pytest.approx(twin.C, rel=1e-9, abs=1e-12) == optimizer.C
         assert optimizer._p_sigma == pytest.approx(twin.p_sigma, rel=1e-7, abs=1e-9)
         assert optimizer._p_c == pytest.approx(twin.p_c, rel=1e-9, abs=1e-12)
         assert optimizer.modified.tolist() == modified.tolist()

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from symbreak._checks import unknown
 from symbreak.optimizers import CMAES, DE, Optimizer
-from symbreak.problems import Problem
-from symbreak.problems._problem import POPULATION_SIZE
+from symbreak.problems import POPULATION_SIZE, Problem
 from symbreak.symmetry import (
     Breaking,
     ExhaustiveBreaking,
@@ -76,7 +75,8 @@ def make_optimizer(
         population_size: Candidates per generation; by default as many as the initial population
             has, or the problem's own.
         initial_population: Candidates of the first generation, (N_p, D).
-        **settings: Other arguments of ``DE`` or ``CMAES``, such as ``F`` or ``sigma``.
+        **settings: Other arguments of ``DE`` or ``CMAES``, such as ``F`` or ``sigma``; they come
+            before the method's own flags.
     """
     row = find_method(method)
     sizes = problem.population_size if isinstance(problem, Problem) else POPULATION_SIZE
@@ -90,6 +90,5 @@ def make_optimizer(
         breaking=row.breaking(topology),
         initial_population=initial_population,
         seed=seed,
-        **row.flags,
-        **settings,
+        **{**row.flags, **settings},
     )

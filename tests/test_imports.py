@@ -15,6 +15,7 @@ LAYERS = [
     {"evaluation", "optimizers"},
     {"methods"},
     {"training"},
+    {"experiments"},
     {"cli", "__init__", "__main__"},
 ]
 

@@ -1,6 +1,23 @@
-"""The paper's problems, and yours from arrays."""
+"""The paper's problems, and yours from arrays or files."""
 
-from symbreak.problems import _regression  # noqa: F401  (registers its problems)
-from symbreak.problems._problem import Dataset, Problem, Scaling, load_problem, problem_names
+# Importing these registers their problems, in the paper's order.
+from symbreak.problems import _regression, _autoencoding, _classification  # noqa: F401, I001
+from symbreak.problems._files import read_problem
+from symbreak.problems._problem import (
+    POPULATION_SIZE,
+    Dataset,
+    Problem,
+    Scaling,
+    load_problem,
+    problem_names,
+)
 
-__all__ = ["Dataset", "Problem", "Scaling", "load_problem", "problem_names"]
+__all__ = [
+    "POPULATION_SIZE",
+    "Dataset",
+    "Problem",
+    "Scaling",
+    "load_problem",
+    "problem_names",
+    "read_problem",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
@@ -105,7 +105,7 @@ class Problem:
         validation: tuple[ArrayLike, ArrayLike] | None = None,
         test: tuple[ArrayLike, ArrayLike] | None = None,
         name: str = "data",
-        **settings: object,
+        **settings: Any,
     ) -> Problem:
         """Make a problem of inputs X (K, d) and targets y, normalised here.
 
@@ -136,7 +136,7 @@ class Problem:
             inputs=inputs,
             targets=targets,
             classes=() if labels is None else tuple(map(str, labels)),
-            **settings,  # type: ignore[arg-type]
+            **settings,
         )
 
 
@@ -168,6 +168,31 @@ def _one_hot(part: str, y: np.ndarray, labels: np.ndarray) -> Array:
         strange = sorted({str(label) for label in y[~np.isin(y, labels)]})
         raise ValueError(f"{part} y has labels that the training set lacks: {', '.join(strange)}.")
     return (y[:, None] == labels).astype(np.float64)
+
+
+def paper_problem(
+    name: str,
+    net: str,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    DE: int,
+    CMAES: int,
+    budget: int,
+    text: str,
+    **options: Any,
+) -> Problem:
+    """A problem as the paper gives it: net, data, a population size per family, our budget."""
+    return Problem.from_arrays(
+        X,
+        y,
+        hidden=Topology.parse(net).hidden,
+        name=name,
+        population_size={"DE": DE, "CMA-ES": CMAES},
+        max_evaluations=budget,
+        description=text,
+        **options,
+    )
 
 
 Maker = Callable[[Generator], Problem]

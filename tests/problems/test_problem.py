@@ -3,36 +3,66 @@ import pytest
 
 from symbreak import Problem, load_problem, problem_names
 from symbreak.problems import Scaling
+from symbreak.problems._classification import load_digits
 
-DATA = {"syn5": ("1-3-1", 200, 80, 48), "sinc": ("1-5-1", 200, 120, 400)}
-DATA["sinc2d"] = ("2-3-1-3-1", 1000, 96, 1000)
+# net, samples, population sizes, budget
+DATA = {
+    "syn5": ("1-3-1", [200], 80, 48, 40_000),
+    "sinc": ("1-5-1", [200], 120, 400, 200_000),
+    "inc-sinc": ("1-5-1", [200], 144, 400, 200_000),
+    "sinc2d": ("2-3-1-3-1", [1000], 96, 1000, 200_000),
+    "sinc3d": ("3-4-1-4-1", [1000], 120, 1000, 300_000),
+    "autoenc-circle": ("2-5-3-2-1-2-3-5-2", [200], 64, 4000, 400_000),
+    "autoenc-spiral": ("3-1-3-4-7-3", [1000], 80, 400, 400_000),
+    "autoenc-sphere": ("3-8-5-2-5-8-3", [1000], 96, 1000, 600_000),
+    "two-circles": ("2-4-2-4-2", [400, 400, 400], 80, 400, 200_000),
+    "two-spirals": ("2-8-3-1-3-8-2", [114, 40, 40], 120, 1000, 2_000_000),
+    "digits": ("16-8-3-10-10", [1000, 1000, 1000], 100, 1000, 300_000),
+}
 
 
-@pytest.mark.parametrize("name", problem_names())
+def parts(problem):
+    every = (problem.train, problem.validation, problem.test)
+    return [part for part in every if part is not None]
+
+
+def original(problem, part=None):
+    """Inputs and targets in their own units."""
+    part = part or problem.train
+    return problem.inputs.undo(part.X), problem.targets.undo(part.y)
+
+
+def test_there_are_the_papers_eleven_in_its_order():
+    assert problem_names() == list(DATA)
+
+
+@pytest.mark.parametrize("name", DATA)
 def test_the_papers_problems_have_its_nets_samples_and_population_sizes(name):
     problem = load_problem(name)
-    net, n_samples, de, cmaes = DATA[name]
+    net, samples, de, cmaes, budget = DATA[name]
     assert problem.name == name
     assert str(problem.topology) == net
-    assert len(problem.train) == n_samples
+    assert [len(part) for part in parts(problem)] == samples
     assert problem.population_size == {"DE": de, "CMA-ES": cmaes}
-    assert problem.validation is None
-    assert problem.test is None
+    assert problem.max_evaluations == budget
     assert problem.rescale == "unit"
+    assert problem.output_error == "linear"
     assert not problem.output_shift
+    assert problem.description
 
 
 @pytest.mark.parametrize("name", problem_names())
 def test_training_data_have_zero_mean_and_unit_variance(name):
-    train = load_problem(name, seed=3).train
-    for values in (train.X, train.y):
+    problem = load_problem(name, seed=3)
+    classes = problem.task == "classification"
+    for values in (problem.train.X,) if classes else (problem.train.X, problem.train.y):
         assert values.mean(axis=0) == pytest.approx(0, abs=1e-12)
         assert values.std(axis=0) == pytest.approx(1, abs=1e-12)
 
 
 def test_sinc_is_the_papers_function_with_its_noise():
     problem = load_problem("sinc", seed=1)
-    x, y = problem.inputs.undo(problem.train.X), problem.targets.undo(problem.train.y)
+    x, y = original(problem)
     assert -1 <= x.min() < -0.9 < 0.9 < x.max() <= 1
     noise = y - np.sin(10 * x) / (10 * x)
     assert noise.std() == pytest.approx(5e-3, rel=0.2)
@@ -41,12 +71,99 @@ def test_sinc_is_the_papers_function_with_its_noise():
 
 def test_syn5_and_sinc2d_are_the_papers_functions():
     problem = load_problem("syn5", seed=1)
-    x, y = problem.inputs.undo(problem.train.X), problem.targets.undo(problem.train.y)
+    x, y = original(problem)
     assert np.std(y - (x - 0.5) ** 2 * (0.1 + (x + 0.65) ** 2)) == pytest.approx(5e-3, rel=0.2)
     problem = load_problem("sinc2d", seed=1)
-    x, y = problem.inputs.undo(problem.train.X), problem.targets.undo(problem.train.y)
+    x, y = original(problem)
     r = np.hypot(x[:, :1], x[:, 1:])
     assert np.std(y - np.sin(5 * r) / (15 * r)) == pytest.approx(5e-3, rel=0.1)
+
+
+def test_inc_sinc_and_sinc3d_are_the_papers_functions():
+    x, y = original(load_problem("inc-sinc", seed=1))
+    assert np.std(y - x / 2 - np.sin(10 * x) / (10 * x)) == pytest.approx(5e-3, rel=0.2)
+    x, y = original(load_problem("sinc3d", seed=1))
+    r = np.sqrt((x**2).sum(axis=1, keepdims=True))
+    assert np.std(y - np.sin(5 * r) / (15 * r)) == pytest.approx(5e-3, rel=0.1)
+
+
+def test_autoencoders_reproduce_their_inputs_but_for_noise():
+    for name in ("autoenc-circle", "autoenc-spiral", "autoenc-sphere"):
+        problem = load_problem(name, seed=1)
+        x, y = original(problem)
+        assert problem.task == "autoencoding"
+        assert np.std(y - x, axis=0) == pytest.approx(5e-3, rel=0.2)
+        if name == "autoenc-spiral":
+            assert x[:, :2] == pytest.approx(np.column_stack([np.cos(x[:, 2]), np.sin(x[:, 2])]))
+            assert 0 <= x[:, 2].min() < 0.2 < 18.6 < x[:, 2].max() <= 6 * np.pi
+        else:
+            assert np.linalg.norm(x, axis=1) == pytest.approx(1)
+            assert np.abs(x.mean(axis=0)).max() < 0.15
+
+
+def test_two_circles_are_where_the_paper_puts_them():
+    problem = load_problem("two-circles", seed=1)
+    for part in parts(problem):
+        x, y = original(problem, part)
+        inside = (np.hypot(*(x - 0.5).T) <= 0.39894) | (np.hypot(*(x + 0.5).T) <= 0.39894)
+        assert np.array_equal(y.argmax(axis=1), inside)
+        assert 0.17 < inside.mean() < 0.33  # two of area 1/2 in a square of area 4
+        assert -1 <= x.min() < -0.9 < 0.9 < x.max() <= 1
+
+
+def test_two_spirals_are_those_of_lang_and_witbrock():
+    problem = load_problem("two-spirals", seed=1)
+    x, y = map(
+        np.concatenate, zip(*(original(problem, part) for part in parts(problem)), strict=True)
+    )
+    first = x[y[:, 0] == 1]
+    assert len(first) == len(x) - len(first) == 97
+    i = 104 * (1 - np.hypot(*first.T) / 6.5)
+    assert np.sort(i) == pytest.approx(np.arange(97), abs=1e-9)
+    angle = np.arctan2(first[:, 0], first[:, 1])
+    assert np.exp(1j * angle) == pytest.approx(np.exp(1j * i * np.pi / 16))
+    mirrored = {tuple(point) for point in np.round(-x[y[:, 1] == 1], 9) + 0.0}
+    assert {tuple(point) for point in np.round(first, 9) + 0.0} == mirrored
+
+
+def test_digits_are_the_whole_uci_set():
+    X, labels = load_digits()
+    assert X.shape == (10_992, 16)
+    assert X.min() == 0
+    assert X.max() == 100
+    assert np.bincount(labels).tolist() == [
+        *(1143, 1143, 1144, 1055, 1144),
+        *(1055, 1056, 1142, 1055, 1055),
+    ]
+    assert X[0].astype(int).tolist() == [
+        47,
+        100,
+        27,
+        81,
+        57,
+        37,
+        26,
+        0,
+        0,
+        23,
+        56,
+        53,
+        100,
+        90,
+        40,
+        98,
+    ]
+    assert labels[0] == 8
+
+
+def test_digits_are_drawn_from_it_without_overlap():
+    problem = load_problem("digits", seed=1)
+    X, _ = load_digits()
+    chosen = [tuple(row) for part in parts(problem) for row in np.rint(original(problem, part)[0])]
+    known = {tuple(row) for row in X}
+    assert set(chosen) <= known
+    assert len(set(chosen)) > 0.99 * len(chosen)  # the set itself has a few twins
+    assert problem.classes == tuple("0123456789")
 
 
 def test_data_depend_on_seed_and_name_only():

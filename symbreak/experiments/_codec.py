@@ -1,0 +1,74 @@
+"""Arrays and states as plain bytes and JSON: nothing read back can execute code."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+DTYPES = ("float64", "int64", "uint32", "bool")  # all that is ever written, little-endian
+
+
+class PackedArray(NamedTuple):
+    """An array as a row of the store."""
+
+    dtype: str
+    shape: str  # JSON
+    data: bytes  # zlib
+
+
+def pack(array: NDArray[Any]) -> PackedArray:
+    """Bytes of an array with its kind and shape."""
+    if array.dtype.name not in DTYPES:
+        raise TypeError(f"arrays are stored as {', '.join(DTYPES)}, got {array.dtype}.")
+    data = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    return PackedArray(array.dtype.name, json.dumps(array.shape), zlib.compress(data, 6))
+
+
+def unpack(packed: PackedArray) -> NDArray[Any]:
+    """The array of ``pack``.
+
+    Raises:
+        ValueError: if the bytes are not those of such an array.
+    """
+    dtype, shape, data = packed
+    if dtype not in DTYPES:
+        raise ValueError(f"unknown kind of array {dtype!r}")
+    try:
+        raw = zlib.decompress(data)
+        little = np.frombuffer(raw, dtype=np.dtype(dtype).newbyteorder("<"))
+        return little.reshape(json.loads(shape)).astype(dtype)
+    except (zlib.error, TypeError) as error:
+        raise ValueError(f"damaged array: {error}") from None
+
+
+def split_state(
+    state: Mapping[str, Any], prefix: str = ""
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Divide a nested state into JSON-able values and arrays named by their path."""
+    plain: dict[str, Any] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, value in state.items():
+        if isinstance(value, np.ndarray):
+            arrays[prefix + name] = value
+        elif isinstance(value, Mapping):
+            plain[name], inner = split_state(value, f"{prefix}{name}/")
+            arrays |= inner
+        else:
+            plain[name] = value
+    return plain, arrays
+
+
+def join_state(plain: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The state that ``split_state`` divided; changes ``plain``."""
+    for path, array in arrays.items():
+        *parents, name = path.split("/")
+        place = plain
+        for parent in parents:
+            place = place[parent]
+        place[name] = array
+    return plain

@@ -62,4 +62,4 @@ def _row(method: str, problem: Problem, times: Array) -> Row:
 
 
 if __name__ == "__main__":
-    run(benchmark, __doc__, repeats=15)
+    run(benchmark, __doc__, repeats=25)

@@ -197,4 +197,4 @@ def _limit(what: str, values: list[float], at_most: float, unit: str) -> Row:
 
 
 if __name__ == "__main__":
-    run(benchmark, __doc__, repeats=15)
+    run(benchmark, __doc__, repeats=51)

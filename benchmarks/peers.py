@@ -155,4 +155,4 @@ def cold_table() -> Tables:
 
 
 if __name__ == "__main__":
-    run(benchmark, __doc__, repeats=5)
+    run(benchmark, __doc__, repeats=9)

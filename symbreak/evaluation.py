@@ -131,7 +131,7 @@ def prepare_kernels() -> None:
     Says so on standard error when it takes long.
     """
     message = "symbreak: compiling the kernels; this happens once and takes a few seconds ..."
-    notice = threading.Timer(1.0, print, [message], {"file": sys.stderr, "flush": True})
+    notice = threading.Timer(2.0, print, [message], {"file": sys.stderr, "flush": True})
     notice.start()
     try:
         rows, buffer = np.zeros((1, _kernels.PADDING)), np.zeros((1, _kernels.SAMPLE_BLOCK))

@@ -1,5 +1,7 @@
 """Studies: many runs, done once each, whatever happens in between."""
 
+from symbreak.experiments._export import export_csv, export_ioh
+from symbreak.experiments._maintenance import check_store, merge_stores
 from symbreak.experiments._schema import StoreError
 from symbreak.experiments._spec import BUILT_IN, RunSpec, StudySpec
 from symbreak.experiments._store import Store
@@ -13,6 +15,10 @@ __all__ = [
     "StudyResult",
     "StudySpec",
     "Update",
+    "check_store",
+    "export_csv",
+    "export_ioh",
+    "merge_stores",
     "missing_runs",
     "run_study",
 ]

@@ -34,6 +34,12 @@ ARRAYS = (
     "step_size",
     "rates",
 )
+#: Columns that the result determines, or that determine it; times and versions apart.
+RESULT_COLUMNS = (
+    *("key", "method", "family", "repetition", "seed", "data_seed", "population_size"),
+    *("max_evaluations", "settings", "error", "penalty", "train_rate", "validation_rate"),
+    *("test_error", "n_evaluations", "n_nonfinite", "n_repairs", "n_bounded"),
+)
 
 
 class Store:
@@ -94,7 +100,7 @@ class Store:
             "n_repairs": record.n_repairs,
             "n_bounded": record.n_bounded,
         }
-        row["fingerprint"] = _fingerprint(row, packed)
+        row["fingerprint"] = _fingerprint({name: row[name] for name in RESULT_COLUMNS}, packed)
         row |= {
             "seconds": record.seconds,
             "versions": json.dumps(record.versions, sort_keys=True),
@@ -303,6 +309,16 @@ def problem_facts(problem: Problem) -> dict[str, Any]:
     }
 
 
+def fingerprint_of(store: Store, key: str) -> str:
+    """The fingerprint of a run as it is in the store now."""
+    columns = ", ".join(RESULT_COLUMNS)
+    with explained(store.path):
+        query = f"SELECT {columns} FROM run WHERE key = ?"
+        values = store._connection.execute(query, (key,)).fetchone()
+    row = dict(zip(RESULT_COLUMNS, values, strict=True))
+    return _fingerprint(row, {name: pack(array) for name, array in store.network(key).items()})
+
+
 def _insert_arrays(
     execute: Callable[..., Any], table: str, key: str, arrays: Mapping[str, PackedArray]
 ) -> None:
@@ -315,7 +331,7 @@ def _fingerprint(row: Mapping[str, Any], arrays: Mapping[str, PackedArray]) -> s
     digest = hashlib.sha256(json.dumps(row, sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(zlib.decompress(arrays[name].data))
+        digest.update(zlib.decompress(arrays[name].data))  # compressors differ, data do not
     return digest.hexdigest()[:32]
 
 

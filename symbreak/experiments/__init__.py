@@ -1,5 +1,6 @@
 """Studies: many runs, done once each, whatever happens in between."""
 
+from symbreak.experiments._estimate import relative_work, seconds_per_evaluation
 from symbreak.experiments._export import export_csv, export_ioh
 from symbreak.experiments._maintenance import check_store, merge_stores
 from symbreak.experiments._schema import StoreError
@@ -20,5 +21,7 @@ __all__ = [
     "export_ioh",
     "merge_stores",
     "missing_runs",
+    "relative_work",
     "run_study",
+    "seconds_per_evaluation",
 ]

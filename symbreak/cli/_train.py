@@ -1,8 +1,7 @@
-"""The command line: parse, call one library function, print."""
+"""``symbreak train``: one problem, one or more methods, side by side."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,40 +9,14 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from symbreak import METHODS, RunRecord, __version__, load_problem, problem_names, train
+from symbreak import METHODS, RunRecord, load_problem, problem_names, train
 from symbreak import training as runs
-
-app = typer.Typer(
-    name="symbreak",
-    help="Train small neural networks by global search, without searching the same network twice.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-console = Console()
+from symbreak.cli._console import console
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        console.print(f"symbreak {__version__}", highlight=False)
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    pass
-
-
-@app.command("train")
 def train_command(
     problem: Annotated[str, typer.Argument(help=f"One of: {', '.join(problem_names())}.")],
     method: Annotated[
@@ -79,8 +52,7 @@ def train_command(
     console.print(
         f"[bold]{data.name}[/bold]  {data.description}\n{data.topology} network, "
         f"{data.topology.dim} parameters, {len(data.train)} samples; every network has "
-        f"{data.topology.n_replicas:,} replicas",
-        highlight=False,
+        f"{data.topology.n_replicas:,} replicas"
     )
     records: list[RunRecord] = []
     with _progress() as bars:
@@ -140,7 +112,7 @@ def _print_records(records: list[RunRecord]) -> None:
             f"{record.seconds:.2f}",
             style="bold" if record.error == best and len(records) > 1 else None,
         )
-    console.print(table, highlight=False)
+    console.print(table)
     for record in records:
         if record.n_nonfinite:
             console.print(f"{record.method}: {record.n_nonfinite:,} errors were not finite.")
@@ -152,20 +124,4 @@ def _save(records: list[RunRecord], path: Path) -> None:
     arrays = {f"{r.method}/{field}": getattr(r, field) for r in records for field in fields}
     with path.open("wb") as file:  # savez would add .npz to another name
         np.savez(file, **arrays)
-    console.print(f"Saved in {path}", highlight=False)
-
-
-def main() -> None:
-    """Run the command line; bad input ends with a message and exit code 2, not a traceback."""
-    try:
-        app()
-    except (ValueError, OSError) as problem:
-        Console(stderr=True).print(f"[red]Error:[/red] {_plain(problem)}", highlight=False)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped before there was a result.")
-        sys.exit(130)
-
-
-def _plain(problem: Exception) -> str:
-    return str(problem).replace("[", r"\[")  # not rich markup
+    console.print(f"Saved in {path}")

@@ -1,0 +1,35 @@
+"""What all commands share: the console, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.markup import escape
+
+from symbreak.experiments import StoreError
+
+console = Console(highlight=False)
+
+
+def fail(message: object, code: int = 2) -> None:
+    """End with a message on standard error."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        f"[red]Error:[/red] {escape(str(message))}"
+    )
+    sys.exit(code)
+
+
+def run_kindly(app) -> None:  # type: ignore[no-untyped-def]
+    """Run a command line; what goes wrong ends with a message and an exit code.
+
+    2 for bad input, 1 for a store or a disk that fails, 130 for Ctrl-C.
+    """
+    try:
+        app()
+    except ValueError as error:
+        fail(error)
+    except (StoreError, OSError) as error:
+        fail(error, code=1)
+    except KeyboardInterrupt:
+        fail("stopped before there was a result.", code=130)

@@ -1,0 +1,54 @@
+"""``symbreak store``: join, check and export stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from symbreak.cli._console import console, fail
+from symbreak.experiments import Store, check_store, export_csv, export_ioh, merge_stores
+
+app = typer.Typer(help="Join, check and export the stores of studies.", no_args_is_help=True)
+
+StorePath = Annotated[Path, typer.Argument(help="A store, such as study.db.")]
+
+
+@app.command()
+def merge(
+    target: Annotated[Path, typer.Argument(help="Where to; made if it is missing.")],
+    sources: Annotated[list[Path], typer.Argument(help="The stores to join.")],
+) -> None:
+    """Join stores, such as those of shards; conflicting results are refused."""
+    added = merge_stores(target, sources)
+    console.print(f"{added:,} runs added to {target}")
+
+
+@app.command()
+def check(store: StorePath) -> None:
+    """Check a store to the last byte, and say in words what is wrong."""
+    faults = check_store(store)
+    if faults:
+        fail("\n  ".join([f"{store} is damaged:", *faults]), code=1)
+    with Store(store, create=False) as opened:
+        console.print(
+            f"{store} is sound: {opened.count('run'):,} finished runs, "
+            f"{opened.count('failure'):,} failed, {opened.count('checkpoint'):,} under way"
+        )
+
+
+@app.command()
+def export(
+    store: StorePath,
+    csv: Annotated[Path | None, typer.Option(help="Folder for plain CSV files.")] = None,
+    ioh: Annotated[Path | None, typer.Option(help="Folder in IOHprofiler's format.")] = None,
+) -> None:
+    """Write the runs as plain files."""
+    if csv is None and ioh is None:
+        raise ValueError("say where to: --csv FOLDER, --ioh FOLDER, or both.")
+    with Store(store, create=False) as opened:
+        if csv is not None:
+            console.print(f"{len(export_csv(opened, csv))} tables in {csv}")
+        if ioh is not None:
+            console.print(f"{len(export_ioh(opened, ioh))} data sets for IOHanalyzer in {ioh}")

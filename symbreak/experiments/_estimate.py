@@ -1,0 +1,34 @@
+"""How long runs take: a model for time left, and a calibration for plans."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+from symbreak.experiments._spec import RunSpec
+
+_TANH = 25  # multiply-adds that take as long as a tanh, roughly
+
+
+def relative_work(run: RunSpec) -> float:
+    """Evaluations of a run times operations of one."""
+    return run.max_evaluations * _operations(run)
+
+
+def _operations(run: RunSpec) -> float:
+    problem = run.load_problem()
+    sizes = problem.topology.sizes
+    forward = sum(a * b for a, b in pairwise(sizes[:-1]))
+    fit = sizes[-2] * (sizes[-2] + 2 * sizes[-1])
+    return len(problem.train) * (forward + fit + _TANH * sum(sizes[1:-1]))
+
+
+def seconds_per_evaluation(run: RunSpec, at_least: float = 0.1) -> float:
+    """Measured on the first generations of a run, for about ``at_least`` seconds."""
+    training = run.start()
+    training.step()  # loads compiled code
+    before, started = training.progress.n_evaluations, time.perf_counter()
+    while (elapsed := time.perf_counter() - started) < at_least and not training.finished:
+        training.step()
+    done = training.progress.n_evaluations - before
+    return elapsed / max(done, 1)

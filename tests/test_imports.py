@@ -16,6 +16,7 @@ LAYERS = [
     {"methods"},
     {"training"},
     {"experiments"},
+    {"analysis"},
     {"cli", "__init__", "__main__"},
 ]
 
@@ -50,6 +51,11 @@ def test_imports_point_one_way():
 def test_problems_need_only_the_topology():
     names = {n for path in (PACKAGE / "problems").glob("*.py") for n in imported_modules(path)}
     assert names <= {"problems", "topology", "_checks", "_random"}
+
+
+def test_the_analysis_never_imports_an_optimiser():
+    names = {n for path in (PACKAGE / "analysis").rglob("*.py") for n in imported_modules(path)}
+    assert not names & {"optimizers", "methods", "training", "evaluation"}
 
 
 def test_the_public_names_are_these():

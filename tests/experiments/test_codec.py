@@ -1,0 +1,55 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from symbreak import load_problem
+from symbreak.experiments._codec import PackedArray, join_state, pack, split_state, unpack
+from symbreak.training import Training
+
+arrays = st.sampled_from(["float64", "int64", "bool"]).flatmap(
+    lambda dtype: npst.arrays(dtype, npst.array_shapes(min_dims=0, max_dims=3, min_side=0))
+)
+
+
+@given(arrays)
+def test_an_array_comes_back_bit_by_bit(array):
+    back = unpack(pack(array))
+    assert back.dtype == array.dtype
+    assert back.shape == array.shape
+    assert back.tobytes() == array.tobytes()
+
+
+def test_only_plain_numbers_are_packed_or_unpacked():
+    with pytest.raises(TypeError, match="arrays are stored as"):
+        pack(np.array([{"an": "object"}], dtype=object))
+    good = pack(np.arange(3.0))
+    for bad in (
+        PackedArray("object", good.shape, good.data),
+        PackedArray("float64", good.shape, b"not compressed"),
+        PackedArray("float64", "[4]", good.data),
+    ):
+        with pytest.raises(ValueError, match=r"unknown kind|damaged|reshape"):
+            unpack(bad)
+
+
+@pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB"])
+def test_the_state_of_a_run_survives_bytes_and_json(method):
+    problem = load_problem("syn5")
+    run = Training(problem, method, max_evaluations=1_000)
+    for _ in range(3):
+        run.step()
+    plain, parts = split_state(run.state())
+    packed = {name: pack(array) for name, array in parts.items()}
+    text = json.dumps(plain)
+    back = join_state(
+        json.loads(text), {name: unpack(PackedArray(*p)) for name, p in packed.items()}
+    )
+    other = Training.from_state(problem, back)
+    run.step()
+    other.step()
+    assert np.array_equal(run.record().errors, other.record().errors)
+    assert np.array_equal(run.record().theta, other.record().theta)

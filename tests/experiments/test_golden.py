@@ -1,0 +1,51 @@
+"""Results are the same as ever, or the numerics version has been raised.
+
+Stored runs are found by a key that holds ``NUMERICS_VERSION``. If a change makes runs come out
+differently and this test fails, raise the version and write the file anew:
+
+    python -m tests.experiments.test_golden
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from symbreak import METHODS, load_problem, train
+from symbreak.experiments._spec import NUMERICS_VERSION
+
+GOLDEN = Path(__file__).parent.parent / "golden" / f"numerics-{NUMERICS_VERSION}.json"
+PROBLEMS = {"sinc": 10, "sinc2d": 6, "two-circles": 5}  # generations
+
+
+def results():
+    """Errors and some numbers of short runs: rounding has no time to grow."""
+    found = {}
+    for name, generations in PROBLEMS.items():
+        problem = load_problem(name, seed=0)
+        for method in METHODS:
+            if method.endswith("BF") and problem.topology.n_replicas > 10_000:
+                continue
+            record = train(
+                problem, method, max_evaluations=24 * generations, population_size=24, seed=1
+            )
+            found[f"{name} {method}"] = {
+                "evaluations": record.evaluations.tolist(),
+                "errors": record.errors.tolist(),
+                "theta": float(record.theta.sum()),
+                "modified": record.modified_share.tolist(),
+            }
+    return found
+
+
+def test_results_change_only_with_the_numerics_version():
+    golden = json.loads(GOLDEN.read_text())
+    found = results()
+    assert found.keys() == golden.keys()
+    for name, expected in golden.items():
+        for part, values in expected.items():
+            assert found[name][part] == pytest.approx(values, rel=1e-6, abs=1e-9), (name, part)
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(json.dumps(results(), indent=1) + "\n")

@@ -1,0 +1,208 @@
+import numpy as np
+import pytest
+
+from symbreak.experiments import BUILT_IN, StudySpec
+
+MINIMAL = 'problems = ["sinc"]\nmethods = ["DE", "DE-SB"]\n'
+
+
+def runs(text, **options):
+    return list(StudySpec.parse(text, **options).runs())
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_studies_are_valid(name):
+    spec = StudySpec.load(name)
+    assert spec.name == name
+    assert spec.n_runs == sum(1 for _ in spec.runs())
+
+
+def test_the_paper_study_is_the_papers():
+    spec = StudySpec.load("paper")
+    assert len(spec.problems) == 11
+    assert spec.repetitions == 50
+    assert spec.n_runs == 50 * (11 * 6 + 3 * 2)
+    brute_force = {problem for problem, method in spec.pairs() if method.endswith("BF")}
+    assert brute_force == {"syn5", "sinc", "inc-sinc"}
+    assert spec.data == "fixed"
+
+
+def test_every_run_has_its_own_key_and_seed():
+    every = runs(MINIMAL + "repetitions = 20")
+    assert len({run.key for run in every}) == len({run.seed for run in every}) == 40
+    assert {run.data_seed for run in every} == {0}
+
+
+def test_repetitions_come_one_after_the_other():
+    assert [run.repetition for run in runs(MINIMAL + "repetitions = 3")] == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "seed = 1",
+        "data_seed = 1",
+        'data = "redrawn"',
+        "[budgets]\nsinc = 5000",
+        "[method.DE]\nF = 0.6",
+        "[method.DE]\npopulation_size = 30",
+        '[problem.sinc]\nrescale = "radius"',
+        "[problem.sinc]\nhidden = [4]",
+        "[problem.sinc.population_size]\nDE = 30",
+    ],
+)
+def test_whatever_changes_a_result_changes_the_key(change):
+    assert runs(MINIMAL)[0].key != runs(MINIMAL + change)[0].key
+
+
+def test_what_changes_no_result_changes_no_key():
+    keys = [run.key for run in runs(MINIMAL + "repetitions = 2")]
+    more = runs(
+        'name = "other"\nproblems = ["syn5", "sinc"]\nmethods = ["CMA-ES", "DE-SB", "DE"]\n'
+        "repetitions = 5"
+    )
+    assert set(keys) <= {run.key for run in more}
+
+
+def test_settings_reach_the_run():
+    text = MINIMAL + (
+        "[budgets]\nsinc = 5000\n[method.DE]\nF = 0.7\n"
+        '[problem.sinc]\nhidden = [4, 2]\nrescale = "radius"\n'
+        "[problem.sinc.population_size]\nDE = 30\n"
+    )
+    de, de_sb = (run.start() for run in runs(text))
+    assert de.max_evaluations == 5000
+    assert de._optimizer.F == 0.7
+    assert de_sb._optimizer.F == 0.5
+    assert str(de.problem.topology) == "1-4-2-1"
+    assert de.problem.rescale == "radius"
+    assert de._optimizer.population_size == 30
+
+
+def test_fixed_data_are_shared_and_redrawn_ones_differ():
+    def data(mode):
+        return [run.load_problem().train.X for run in runs(MINIMAL + f"{mode}\nrepetitions = 2")]
+
+    fixed = data('data = "fixed"')
+    assert all(np.array_equal(fixed[0], X) for X in fixed)
+    a0, b0, a1, b1 = data('data = "redrawn"')
+    assert np.array_equal(a0, b0)  # methods of a repetition see the same data
+    assert np.array_equal(a1, b1)
+    assert not np.array_equal(a0, a1)
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"{a:.6f},{b:.6f},{np.sin(a + b):.6f}" for a, b in rng.normal(size=(60, 2))]
+    (tmp_path / "mine.csv").write_text("a,b,y\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+DATA_FILE = (
+    'problems = ["mine"]\nmethods = ["DE-SB"]\n[data_file.mine]\nfile = "mine.csv"\n'
+    'targets = ["y"]\nhidden = [3]\n'
+)
+
+
+def test_a_data_file_becomes_a_problem(table):
+    (run,) = runs(DATA_FILE + "test = 0.25\nmax_evaluations = 4000", folder=table)
+    problem = run.load_problem()
+    assert problem.name == "mine"
+    assert str(problem.topology) == "2-3-1"
+    assert (len(problem.train), len(problem.test), problem.validation) == (45, 15, None)
+    assert run.max_evaluations == 4000
+
+
+def test_the_key_of_a_data_file_is_what_it_says_not_where_it_is(table, tmp_path_factory):
+    (here,) = runs(DATA_FILE, folder=table)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "mine.csv").write_text((table / "mine.csv").read_text())
+    (there,) = runs(DATA_FILE, folder=elsewhere)
+    assert here.key == there.key
+    (table / "mine.csv").write_text((table / "mine.csv").read_text() + "1,2,3\n")
+    (changed,) = runs(DATA_FILE, folder=table)
+    assert here.key != changed.key
+
+
+def test_arrays_in_an_npz_file_become_a_problem(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    np.savez(tmp_path / "mine.npz", X=X, y=X[:, 0] > 0)
+    text = DATA_FILE.replace("mine.csv", "mine.npz").replace('targets = ["y"]', "validation = 0.5")
+    (run,) = runs(text + 'task = "classification"', folder=tmp_path)
+    problem = run.load_problem()
+    assert problem.classes == ("False", "True")
+    assert (len(problem.train), len(problem.validation)) == (20, 20)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("problems = [", "not valid TOML"),
+        ("", "problems must be a list of names, got None"),
+        ('problems = "sinc"', "problems must be a list of names, got 'sinc'"),
+        ('problems = ["sinc"]', "methods must be a list of names"),
+        ('problems = ["snic"]\nmethods = ["DE"]', "unknown problem 'snic'. Did you mean 'sinc'"),
+        ('problems = ["sinc"]\nmethods = ["DE-BS"]', "unknown method 'DE-BS'. Did you mean 'DE-SB"),
+        (MINIMAL + "repetitons = 2", "the study: unknown key 'repetitons'. Did you mean 'repet"),
+        (MINIMAL + "repetitions = 0", "repetitions must be a whole number of at least 1, got 0"),
+        (MINIMAL + "repetitions = 2.5", "repetitions must be a whole number"),
+        (MINIMAL + 'seed = "x"', "seed must be a whole number"),
+        (MINIMAL + 'data = "fresh"', "unknown data 'fresh'"),
+        (MINIMAL + "budgets = 5", "budgets must be a table"),
+        (MINIMAL + "[budgets]\nsync = 5000", r"\[budgets\]: unknown key 'sync'. Did you mean 'sin"),
+        (MINIMAL + "[budgets]\nsinc = -1", r"\[budgets\]: sinc must be a whole number"),
+        (MINIMAL + "[budgets]\nsinc = 10", "problem sinc with method DE: max_evaluations"),
+        (MINIMAL + "[method.DE]\nf = 0.5", r"\[method.DE\]: unknown key 'f'. Did you mean 'F'"),
+        (MINIMAL + "[method.DE]\nF = 9", "problem sinc with method DE: F must be a finite number"),
+        (MINIMAL + '[method.DE]\nF = "x"', "F must be a finite number"),
+        (MINIMAL + "[method.CMA-ES]\nsigma = 1", r"\[method\]: unknown key 'CMA-ES'"),
+        (MINIMAL + "[method.DE]\nsigma = 1", r"\[method.DE\]: unknown key 'sigma'"),
+        (MINIMAL + '[method.DE]\nproblems = ["syn5"]', r"\[method.DE\]: unknown problem 'syn5'"),
+        (MINIMAL + "[problem.sinc]\nrescal = 1", r"\[problem.sinc\]: unknown key 'rescal'"),
+        (MINIMAL + '[problem.sinc]\nrescale = "no"', "unknown rescale 'no'"),
+        (MINIMAL + "[problem.sinc]\nhidden = []", "at least three layer sizes"),
+        (MINIMAL + "[problem.sinc]\nhidden = 5", "problem sinc with method DE"),
+        (MINIMAL + "[problem.sinc]\npopulation_size = 5", "population_size must be a table"),
+        (MINIMAL + "[problem.sinc.population_size]\nDE = 2", "population_size must be a whole"),
+        ('problems = ["two-circles"]\nmethods = ["DE-SB-BF"]', "1,179,648 replicas"),
+        (MINIMAL + '[data_file.sinc]\nfile = "x.csv"', "has a problem of that name already"),
+        (DATA_FILE, r"\[data_file.mine\]: file must name a .csv or .npz file"),
+        (DATA_FILE + "colour = 1", r"\[data_file.mine\]: unknown key 'colour'"),
+    ],
+)
+def test_a_bad_study_is_refused_with_table_key_and_nearest_name(text, message):
+    with pytest.raises(ValueError, match=message):
+        StudySpec.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "change", "message"),
+    [
+        ("a,b,y\n1,2\n", "", "row 2: expected 3 values, got 2"),
+        ("a,b,y\n1,x,3\n", "", "row 2, column 'b': expected a number, got 'x'"),
+        ("a,b,y\n", "", "a header line and at least one sample"),
+        ("", "", "a header line and at least one sample"),
+        ("a,b,z\n1,2,3\n", "", "unknown column of mine.csv 'y'"),
+        ("y\n1\n", "", "no columns left for the inputs"),
+        ("a,b,y\n1,nan,3\n", "", "must be finite"),
+        ("a,b,y\n1,2,3\n", "test = 1.0", "must leave samples for training"),
+        ("a,b,y\n1,2,3\n", "test = 3", "test must be a finite number in"),
+    ],
+)
+def test_a_bad_data_file_is_refused_in_words(tmp_path, content, change, message):
+    (tmp_path / "mine.csv").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        StudySpec.parse(DATA_FILE + change, folder=tmp_path)
+
+
+def test_an_npz_with_objects_is_refused_and_not_executed(tmp_path):
+    np.savez(tmp_path / "mine.npz", X=np.array([{"a": 1}], dtype=object), y=np.zeros(1))
+    with pytest.raises(ValueError, match="must hold arrays X and y"):
+        StudySpec.parse(DATA_FILE.replace(".csv", ".npz"), folder=tmp_path)
+
+
+def test_a_missing_study_names_the_built_in_ones():
+    with pytest.raises(ValueError, match="no study file 'quik'.*smoke, quick, paper"):
+        StudySpec.load("quik")

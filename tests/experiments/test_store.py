@@ -1,0 +1,312 @@
+import json
+import shutil
+import sqlite3
+
+import numpy as np
+import pytest
+
+from symbreak import train
+from symbreak.experiments import (
+    Store,
+    StoreError,
+    StudySpec,
+    check_store,
+    export_csv,
+    export_ioh,
+    merge_stores,
+)
+from symbreak.experiments import _schema
+
+TEXT = """
+problems = ["syn5", "two-circles"]
+methods = ["DE-SB", "CMA-ES-SB"]
+repetitions = 2
+[budgets]
+syn5 = 400
+two-circles = 1200
+"""
+
+
+@pytest.fixture(scope="module")
+def spec():
+    return StudySpec.parse(TEXT)
+
+
+@pytest.fixture(scope="module")
+def records(spec):
+    """Every run of the study with its record."""
+    pairs = []
+    for run in spec.runs():
+        options = {"max_evaluations": run.max_evaluations, "seed": run.seed}
+        pairs.append((run, train(run.load_problem(), run.method, **options)))
+    return pairs
+
+
+def fill(path, pairs, spec=None):
+    with Store(path) as store:
+        for run, record in pairs:
+            store.add(run, record)
+        if spec is not None:
+            store.remember(spec)
+    return path
+
+
+@pytest.fixture
+def full(tmp_path, records, spec):
+    return fill(tmp_path / "study.db", records, spec)
+
+
+def test_a_record_comes_back_as_it_was(full, records):
+    with Store(full) as store:
+        frame = store.frame().set_index("key")
+        for run, record in records:
+            row = frame.loc[run.key]
+            assert (row.problem, row.method, row.repetition) == (
+                run.problem,
+                run.method,
+                run.repetition,
+            )
+            assert row.error == record.error
+            assert row.evaluations == record.n_evaluations
+            assert json.loads(row.versions) == record.versions
+            arrays = store.network(run.key)
+            for name in ("theta", "output_weights", "evaluations", "errors", "modified_share"):
+                assert np.array_equal(arrays[name], getattr(record, name))
+            if record.step_size is not None:
+                assert np.array_equal(arrays["step_size"], record.step_size)
+
+
+def test_the_table_error_is_the_test_rate_of_classes_and_else_the_error(full, records):
+    with Store(full) as store:
+        frame = store.frame().set_index("key")
+    for run, record in records:
+        row = frame.loc[run.key]
+        if run.problem == "syn5":
+            assert row.table_error == record.error
+            assert np.isnan(row.test_error)
+        else:
+            assert row.table_error == row.test_error == record.rates[-1, 3]
+            assert row.validation_rate == record.rates[-1, 2]
+            assert row.error == record.error
+
+
+def test_curves_rates_and_traces_are_exact(full, records):
+    with Store(full) as store:
+        frames = [store.curves(), store.rates(), store.traces()]
+    for run, record in records:
+        where = [
+            f[
+                (f.problem == run.problem)
+                & (f.method == run.method)
+                & (f.repetition == run.repetition)
+            ]
+            for f in frames
+        ]
+        assert where[0].evaluations.tolist() == record.evaluations.tolist()
+        assert where[0].error.tolist() == record.errors.tolist()
+        columns = ["evaluations", "train_rate", "validation_rate", "test_rate"]
+        assert np.array_equal(where[1][columns].to_numpy(), record.rates)
+        assert where[2].evaluations.tolist() == record.generation_evaluations.tolist()
+        assert where[2].modified_share.tolist() == record.modified_share.tolist()
+
+
+def test_a_run_that_is_there_is_left_as_it_is(full, records):
+    run, record = records[0]
+    with Store(full) as store:
+        before = store.frame()
+        store.add(run, record)
+        assert store.frame().equals(before)
+
+
+def test_a_finished_run_takes_its_checkpoint_and_failure_with_it(tmp_path, records):
+    run, record = records[0]
+    with Store(tmp_path / "a.db") as store:
+        training = run.start()
+        training.step()
+        store.save_checkpoint(run.key, training.state())
+        store.add_failure(run, "Traceback: oh")
+        assert store.has_failed(run.key)
+        assert store.load_checkpoint(run.key) is None  # a failed run starts again
+        store.save_checkpoint(run.key, training.state())
+        store.add(run, record)
+        assert store.has(run.key)
+        assert not store.has_failed(run.key)
+        assert store.load_checkpoint(run.key) is None
+        store.save_checkpoint(run.key, training.state())  # by a worker that comes late
+        assert store.count("checkpoint") == 0
+
+
+def test_an_empty_store_gives_empty_frames(tmp_path):
+    with Store(tmp_path / "a.db") as store:
+        assert store.frame().empty
+        assert store.curves().empty
+        assert store.rates().empty
+        assert store.traces().empty
+        assert store.failures().empty
+        assert export_ioh(store, tmp_path / "ioh") == []
+
+
+def test_the_file_is_a_wal_database_with_references_and_no_pickle(full, records):
+    connection = sqlite3.connect(full)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    kinds = {row[0] for row in connection.execute("SELECT DISTINCT dtype FROM run_array")}
+    assert kinds == {"float64", "int64"}
+    with Store(full) as store, pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        store._connection.execute("INSERT INTO run_array VALUES ('no', 'a', 'b', 'c', x'00')")
+
+
+@pytest.mark.parametrize("damage", ["middle", "truncated", "text", "header"])
+def test_a_damaged_file_is_refused_in_words_and_left_alone(full, damage):
+    with Store(full) as store:
+        store._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray(full.read_bytes())
+    if damage == "middle":
+        content[4096 : len(content) - 4096] = bytes(len(content) - 8192)
+    elif damage == "truncated":
+        del content[len(content) // 2 :]
+    elif damage == "text":
+        content = bytearray(b"problem,method\nsinc,DE\n" * 1000)
+    else:
+        content[:16] = b"x" * 16
+    full.write_bytes(content)
+    with pytest.raises(StoreError, match=r"damaged|not a store|malformed"):
+        Store(full)
+    assert full.read_bytes() == content
+
+
+def test_a_store_of_another_program_or_version_is_refused(tmp_path, full):
+    other = sqlite3.connect(tmp_path / "other.db")
+    other.execute("CREATE TABLE t (x)")
+    other.commit()
+    with pytest.raises(StoreError, match="not written by symbreak"):
+        Store(tmp_path / "other.db")
+    newer = sqlite3.connect(full)
+    newer.execute("PRAGMA user_version = 99")
+    newer.close()
+    with pytest.raises(StoreError, match=r"has format 99, this symbreak reads 1; upgrade"):
+        Store(full)
+
+
+def test_a_missing_store_a_folder_and_a_missing_folder_are_refused(tmp_path):
+    with pytest.raises(StoreError, match="no store at"):
+        Store(tmp_path / "a.db", create=False)
+    with pytest.raises(StoreError, match="that is a folder"):
+        Store(tmp_path)
+    with pytest.raises(StoreError, match="Does its folder exist"):
+        Store(tmp_path / "no" / "a.db")
+
+
+def test_a_full_disk_loses_nothing_that_was_written(tmp_path, records):
+    path = fill(tmp_path / "a.db", records[:2])
+    with Store(path) as store:
+        pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match="the disk is full"):
+            for run, record in records[2:]:
+                store.add(run, record)
+    assert check_store(path) == []
+    fill(path, records)
+    with Store(path) as store:
+        assert store.count("run") == len(records)
+
+
+def test_a_read_only_store_is_refused_in_words(full, records):
+    with Store(full) as store:
+        store._connection.execute("PRAGMA query_only = ON")
+        with pytest.raises(StoreError, match="it is read-only"):
+            store.add_failure(records[0][0], "")
+
+
+def test_merged_shards_equal_the_whole(tmp_path, records, spec, full):
+    a = fill(tmp_path / "a.db", records[::2], spec)
+    b = fill(tmp_path / "b.db", records[1::2], spec)
+    assert merge_stores(tmp_path / "all.db", [a, b]) == len(records)
+    assert merge_stores(tmp_path / "all.db", [a, b]) == 0
+    with Store(tmp_path / "all.db") as merged, Store(full) as whole:
+        columns = ["key", "fingerprint", "problem", "method"]
+        assert merged.frame()[columns].equals(whole.frame()[columns])
+        assert merged.curves().equals(whole.curves())
+        assert merged.studies() == whole.studies()
+    assert check_store(tmp_path / "all.db") == []
+
+
+def test_conflicting_results_are_refused_and_nothing_is_taken(tmp_path, records):
+    a = fill(tmp_path / "a.db", records[:2])
+    b = fill(tmp_path / "b.db", records[1:])
+    with Store(b) as store:
+        store._connection.execute("UPDATE run SET fingerprint = 'other' WHERE key = ?",
+                                  (records[1][0].key,))  # fmt: skip
+    with pytest.raises(StoreError, match="1 runs of .* have other results"):
+        merge_stores(a, [b])
+    with Store(a) as store:
+        assert store.count("run") == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE run SET error = error * 2 WHERE repetition = 0 AND method = 'DE-SB'",
+        "DELETE FROM run_array WHERE name = 'theta'",
+        "UPDATE run_array SET data = x'00' WHERE name = 'errors'",
+        "DELETE FROM problem WHERE name = 'syn5'",
+    ],
+)
+def test_check_finds_what_is_wrong(full, damage):
+    assert check_store(full) == []
+    connection = sqlite3.connect(full)
+    connection.execute(damage)
+    connection.commit()
+    connection.close()
+    assert check_store(full) != []
+
+
+def test_csv_files_hold_everything(full, tmp_path, records):
+    import pandas as pd
+
+    with Store(full) as store:
+        files = export_csv(store, tmp_path / "csv")
+        assert [f.name for f in files] == ["runs.csv", "curves.csv", "rates.csv", "traces.csv"]
+        back = pd.read_csv(tmp_path / "csv" / "curves.csv")
+        assert np.array_equal(back.error, store.curves().error)
+
+
+def test_ioh_files_have_the_format_of_ioh_experimenter(full, tmp_path, records):
+    with Store(full) as store:
+        files = export_ioh(store, tmp_path / "ioh")
+    assert len(files) == 4
+    for file in files:
+        description = json.loads(file.read_text())
+        assert description["maximization"] is False
+        (scenario,) = description["scenarios"]
+        lines = (file.parent / scenario["path"]).read_text().splitlines()
+        assert lines.count("evaluations raw_y") == len(scenario["runs"]) == 2
+        starts = [i for i, line in enumerate(lines) if line.startswith("eval")] + [len(lines)]
+        for run, first, last in zip(scenario["runs"], starts, starts[1:], strict=False):
+            points = [line.split() for line in lines[first + 1 : last]]
+            assert int(points[-1][0]) == run["evals"]
+            assert float(points[-1][1]) == run["best"]["y"]
+    names = {(r.method, r.error) for _, r in records}
+    assert {(file.parent.name) for file in files} == {method for method, _ in names}
+
+
+def test_names_from_users_cannot_leave_the_folder(tmp_path, records):
+    from symbreak.experiments._export import _file_name
+
+    assert _file_name("../../etc/passwd") == "_.._etc_passwd"
+    assert "/" not in _file_name("a/b")
+    assert _file_name("..") == "_"
+
+
+def test_the_schema_version_is_guarded():
+    """Change the tables, and this fails until the version is raised with it."""
+    import hashlib
+
+    digest = hashlib.sha256(" ".join(_schema.SCHEMA.split()).encode()).hexdigest()[:16]
+    assert (_schema.SCHEMA_VERSION, digest) == (1, "3b1f9707438434ca")
+
+
+def test_copies_of_a_store_are_equal(full, tmp_path):
+    with Store(full) as store:
+        store._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copy(full, tmp_path / "copy.db")
+    assert check_store(tmp_path / "copy.db") == []

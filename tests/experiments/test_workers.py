@@ -1,0 +1,285 @@
+"""Studies in real processes, which are killed at awkward moments."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from symbreak.experiments import Store, StoreError, StudySpec, check_store, run_study
+
+# About a second of work on one core, in runs long enough to be killed inside.
+TEXT = """
+problems = ["syn5", "sinc"]
+methods = ["DE-SB", "CMA-ES-SB"]
+repetitions = 3
+[budgets]
+syn5 = 20_000
+sinc = 20_000
+"""
+DEADLINE = 120
+
+
+def results(path):
+    """Key and fingerprint of every run: equal for equal results, bit by bit."""
+    assert check_store(path) == []
+    with Store(path, create=False) as store:
+        frame = store.frame()
+        assert frame.key.is_unique
+        return dict(zip(frame.key, frame.fingerprint, strict=True))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    path = tmp_path_factory.mktemp("study") / "study.toml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(study, tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "whole.db"
+    result = run_study(StudySpec.load(study), path, workers=1)
+    assert (result.finished, result.failed, result.interrupted) == (12, 0, False)
+    return results(path)
+
+
+def start(study, store, *options, workers=2):
+    command = [sys.executable, "-m", "symbreak", "study", str(study), "--store", str(store)]
+    command += ["--workers", str(workers), "--checkpoint-every", "0.05", *options]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def finish(process, code=0):
+    out, err = process.communicate(timeout=DEADLINE)
+    assert process.returncode == code, err
+    assert "Traceback" not in err
+    return out, err
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def children(process):
+    """Worker processes of a driver."""
+    tasks = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    spawned = []
+    for pid in tasks:
+        try:
+            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                spawned.append(int(pid))
+        except FileNotFoundError:
+            continue
+    return spawned
+
+
+def some_runs_done(store, n=1):
+    def ready():
+        if not store.exists():
+            return False
+        try:
+            with Store(store) as opened:
+                return opened.count("run") + opened.count("checkpoint") >= n
+        except StoreError:
+            return False
+
+    return ready
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_any_number_of_workers_gives_the_same_results(study, uninterrupted, tmp_path, workers):
+    result = run_study(StudySpec.load(study), tmp_path / "a.db", workers=workers)
+    assert result.finished == 12
+    assert results(tmp_path / "a.db") == uninterrupted
+
+
+def test_a_run_that_is_there_is_not_done_again(study, uninterrupted, tmp_path):
+    spec, seen = StudySpec.load(study), []
+    run_study(spec, tmp_path / "a.db", workers=2)
+    again = run_study(spec, tmp_path / "a.db", workers=2, on_run=seen.append)
+    assert again == (0, 0, False)
+    assert seen == []
+
+
+def test_on_run_tells_of_every_run(study, tmp_path):
+    seen = []
+    run_study(StudySpec.load(study), tmp_path / "a.db", workers=2, on_run=seen.append)
+    finished = [update.run.key for update in seen if update.status == "finished"]
+    assert sorted(finished) == sorted(run.key for run in StudySpec.load(study).runs())
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers through /proc")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_killed_workers_are_replaced_and_nothing_is_lost(study, uninterrupted, tmp_path, seed):
+    rng, store = random.Random(seed), tmp_path / "a.db"
+    process = start(study, store)
+    try:
+        for _ in range(3):
+            wait_for(lambda: children(process) or process.poll() is not None)
+            time.sleep(rng.uniform(0.3, 1.5))
+            for pid in children(process)[:1]:
+                os.kill(pid, signal.SIGKILL)
+        finish(process)
+    finally:
+        process.kill()
+    assert results(store) == uninterrupted
+
+
+@pytest.mark.parametrize("victim", ["driver", "group"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_killed_study_goes_on_where_it_was(study, uninterrupted, tmp_path, victim, seed):
+    rng, store = random.Random(seed), tmp_path / "a.db"
+    for _ in range(3):
+        process = start(study, store)
+        wait_for(lambda: some_runs_done(store)() or process.poll() is not None)
+        time.sleep(rng.uniform(0.0, 0.6))
+        if victim == "driver":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=DEADLINE)
+    finish(start(study, store))
+    assert results(store) == uninterrupted
+
+
+def test_a_checkpoint_is_really_used(study, uninterrupted, tmp_path):
+    """A run that was killed starts from its checkpoint, not from the beginning."""
+    spec, path = StudySpec.load(study), tmp_path / "a.db"
+    run = next(iter(spec.runs()))
+    training = run.start()
+    while training.progress.n_evaluations < 15_000:
+        training.step()
+    with Store(path) as store:
+        store.save_checkpoint(run.key, training.state())
+        seconds_before = training.state()["seconds"]
+        first = []
+        run_study(spec, store, workers=1, shard=(1, 12), on_run=first.append)
+        assert store.count("checkpoint") == 0
+        assert store.frame().seconds[0] > seconds_before
+        (evaluations,) = {u.n_evaluations for u in first if u.status == "finished"}
+        assert evaluations == 20_000
+    assert results(path) == {run.key: uninterrupted[run.key]}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_stops_in_seconds_with_checkpoints(study, uninterrupted, tmp_path, number):
+    store = tmp_path / "a.db"
+    process = start(study, store)
+    wait_for(some_runs_done(store))
+    pressed = time.monotonic()
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    _, err = finish(process, code=130)
+    assert time.monotonic() - pressed < 10
+    assert "nothing is lost" in err
+    with Store(store) as opened:
+        assert opened.count("run") < 12
+    finish(start(study, store))
+    assert results(store) == uninterrupted
+
+
+def test_ctrl_c_twice_stops_at_once_and_nothing_is_lost(study, uninterrupted, tmp_path):
+    store = tmp_path / "a.db"
+    process = start(study, store)
+    wait_for(some_runs_done(store))
+    for _ in range(2):
+        os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    finish(start(study, store))
+    assert results(store) == uninterrupted
+
+
+def test_a_second_driver_is_refused_while_the_first_goes_on(study, uninterrupted, tmp_path):
+    store = tmp_path / "a.db"
+    first = start(study, store)
+    wait_for(some_runs_done(store))
+    _, err = finish(start(study, store), code=1)
+    assert "another study is running" in " ".join(err.split())
+    finish(first)
+    assert results(store) == uninterrupted
+
+
+def test_shards_joined_equal_the_whole(study, uninterrupted, tmp_path):
+    for i in (1, 2, 3):
+        run_study(StudySpec.load(study), tmp_path / f"{i}.db", workers=2, shard=(i, 3))
+    sources = [str(tmp_path / f"{i}.db") for i in (1, 2, 3)]
+    command = [sys.executable, "-m", "symbreak", "store", "merge", str(tmp_path / "all.db")]
+    subprocess.run([*command, *sources], check=True, timeout=DEADLINE)
+    assert results(tmp_path / "all.db") == uninterrupted
+
+
+DATA = """
+problems = ["mine", "syn5"]
+methods = ["DE-SB"]
+repetitions = 2
+[budgets]
+syn5 = 400
+mine = 400
+[data_file.mine]
+file = "mine.csv"
+"""
+
+
+def test_a_run_that_raises_is_recorded_and_can_be_tried_again(tmp_path):
+    table = tmp_path / "mine.csv"
+    content = "x,y\n" + "".join(f"{i},{i * i}\n" for i in range(30))
+    table.write_text(content)
+    spec, store = StudySpec.parse(DATA, folder=tmp_path), tmp_path / "a.db"
+    table.unlink()
+    result = run_study(spec, store, workers=2)
+    assert (result.finished, result.failed) == (2, 2)
+    with Store(store) as opened:
+        failures = opened.failures()
+        assert failures.problem.tolist() == ["mine", "mine"]
+        assert failures.traceback.str.contains("mine.csv was changed or removed").all()
+        assert failures.traceback.str.startswith("Traceback").all()
+    table.write_text(content)
+    assert run_study(spec, store, workers=2) == (0, 0, False)  # left alone until asked
+    assert run_study(spec, store, workers=2, retry_failed=True).finished == 2
+    with Store(store) as opened:
+        assert opened.failures().empty
+        assert opened.count("run") == 4
+
+
+def test_a_worker_that_cannot_write_ends_the_study_with_the_reason(study, tmp_path):
+    store = tmp_path / "a.db"
+    process = start(study, store)
+    wait_for(some_runs_done(store))
+    with Store(store) as opened:  # a lock that is never given up
+        opened._connection.execute("PRAGMA user_version = 99")
+    for pid in children(process):
+        os.kill(pid, signal.SIGKILL)  # the new ones find a store of the future
+    _, err = finish(process, code=1)
+    assert "has format 99" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shard", "3/2"], "shard must be i/n with 1 <= i <= n, got 3/2"),
+        (["--shard", "x"], "--shard must be i/n"),
+        (["--workers", "-1"], "workers must be a whole number of at least 0"),
+        (["--checkpoint-every", "-1"], "checkpoint_every must be a finite number"),
+    ],
+)
+def test_bad_options_are_refused(study, tmp_path, options, message):
+    _, err = finish(start(study, tmp_path / "a.db", *options), code=2)
+    assert message in " ".join(err.split())
+
+
+def test_a_dry_run_runs_nothing(study, tmp_path):
+    out, _ = finish(start(study, tmp_path / "a.db", "--dry-run"))
+    assert "12 runs to do of 12" in out
+    assert "nothing was run" in out
+    with Store(tmp_path / "a.db") as store:
+        assert store.count("run") == 0

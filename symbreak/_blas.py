@@ -2,40 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from threadpoolctl import LibController, ThreadpoolController
+from threadpoolctl import ThreadpoolController
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# The thread pool of a BLAS belongs to the process: the first caller to come in, from whatever
+# thread, sets it to one, the last to leave sets it back.
+_lock = threading.Lock()
+_inside = 0
+_before: list[int] = []
+
 
 @cache
-def _libraries() -> tuple[LibController, ...]:
-    found: tuple[LibController, ...] = tuple(
-        ThreadpoolController().select(user_api="blas").lib_controllers
-    )
-    return found
+def _libraries() -> list[Any]:
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _set_num_threads(library: Any, n: int) -> None:
+    # threadpoolctl 3.8 heeds only one thread of a process; our count heeds them all.
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let matrix products use one thread (2 us; threadpoolctl's own way takes 18 us, 2026-11)."""
+    global _inside, _before
+    with _lock:
+        if _inside == 0:
+            _before = [library.get_num_threads() for library in _libraries()]
+            for library in _libraries():
+                _set_num_threads(library, 1)
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                for library, n in zip(_libraries(), _before, strict=True):
+                    _set_num_threads(library, n)
 
 
 def single_threaded_blas(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function so that the matrix products in it use one thread.
-
-    Sets and restores the libraries' counts directly: 2 us a call, where threadpoolctl's own
-    context manager takes 18 us (2026-11), a fifth of a small CMA-ES generation.
-    """
+    """Decorate a function so that the matrix products in it use one thread."""
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        before = [(library, library.get_num_threads()) for library in _libraries()]
-        try:
-            for library, _ in before:
-                library.set_num_threads(1)
+        with one_blas_thread():
             return function(*args, **kwargs)
-        finally:
-            for library, n in before:
-                library.set_num_threads(n)
 
     return wrapped

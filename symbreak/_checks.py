@@ -57,6 +57,8 @@ def check_real(name: str, value: object, low: float, high: float) -> float:
 def as_matrix(name: str, values: ArrayLike, shape: str = "(K, d)") -> Array:
     """A finite, contiguous float64 copy of a two-dimensional array with at least one entry."""
     try:
+        if np.iscomplexobj(values):
+            raise TypeError
         matrix = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise ValueError(
@@ -101,7 +103,10 @@ def check_population(population: ArrayLike, dim: int, name: str = "population") 
 
 def check_theta(theta: ArrayLike, dim: int, name: str = "theta") -> Array:
     """Return ``theta`` as a contiguous ``(D,)`` float64 vector."""
-    array = np.ascontiguousarray(theta, dtype=np.float64)
+    try:
+        array = np.ascontiguousarray(theta, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers of shape ({dim},).") from None
     if array.shape != (dim,):
         raise ValueError(f"{name} must have shape (D,) = ({dim},), got {array.shape}.")
     return array

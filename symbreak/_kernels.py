@@ -17,6 +17,7 @@ from numba import njit, types
 from numba.extending import intrinsic, overload
 
 from symbreak._checks import Array, IntArray
+from symbreak.network import CLASS_SCALE, PENALTY
 
 #: Samples that pass through all hidden layers together, so that they stay in the L1 cache.
 SAMPLE_BLOCK = 512
@@ -24,10 +25,6 @@ SAMPLE_BLOCK = 512
 PADDING = 16
 #: A column of A that keeps no more than this part of its norm depends on the others.
 DEPENDENT = 1e-14
-#: Price of leaving the feasible ball, per unit of length (Section 6).
-PENALTY = 50.0
-#: Class targets are fitted at 20, since tanh(20) is 1 (Section 2).
-CLASS_SCALE = 20.0
 
 # "contract" allows fused multiply-adds and nothing else: sign symmetry and accuracy survive it.
 _compiled = njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")

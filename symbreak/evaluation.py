@@ -35,6 +35,8 @@ class Evaluator:
     """
 
     def __init__(self, problem: Problem, *, threads: int = 1) -> None:
+        if not isinstance(problem, Problem):
+            raise ValueError(f"problem must be a Problem, as load_problem makes, got {problem!r}.")
         prepare_kernels()
         self.problem = problem
         self.threads = check_count("threads", threads, 0) or os.cpu_count() or 1
@@ -43,12 +45,17 @@ class Evaluator:
         self._sizes = np.array(problem.topology.sizes)
         self._XT = _sample_rows(problem.train.X)
         self._YT = _sample_rows(problem.train.y)
+        self._lock = threading.Lock()  # callers in several threads share the scratch
         self._scratch = [self._new_scratch() for _ in range(self.threads)]
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
 
     def __call__(self, population: ArrayLike) -> Array:
         """Errors (N_p,) of a population (N_p, D)."""
         candidates = check_population(population, self.problem.topology.dim)
+        with self._lock:
+            return self._errors(candidates)
+
+    def _errors(self, candidates: Array) -> Array:
         errors = np.empty(len(candidates))
         if self._pool is None:
             self._fill(errors, candidates, 0)
@@ -70,7 +77,9 @@ class Evaluator:
     def evaluated(self, theta: ArrayLike) -> tuple[Array, float]:
         """The vector at which ``theta`` (D,) is evaluated, and its penalty."""
         theta = check_theta(theta, self.problem.topology.dim)
-        return network.feasible(theta, self.problem.rescale)
+        vector = np.empty_like(theta)
+        penalty = _kernels.feasible(theta, self.problem.rescale == "radius", vector)
+        return vector, float(penalty)
 
     @single_threaded_blas
     def output_weights(self, theta: ArrayLike) -> Array:
@@ -82,25 +91,39 @@ class Evaluator:
         y = self.problem.train.y
         if self.problem.task == "classification":
             y = network.CLASS_SCALE * y
-        return network.fit_output_weights(self._hidden_outputs(theta, self.problem.train), y)
+        return network.fit_output_weights(self._hidden_outputs(theta, self.problem.train.X), y)
 
     @single_threaded_blas
-    def predict(self, theta: ArrayLike, output_weights: Array, data: Dataset) -> Array:
-        """Outputs (K, q) of a complete network, in normalised units (Eqs. 3-4)."""
-        outputs = self._hidden_outputs(theta, data) @ output_weights
+    def predict(self, theta: ArrayLike, output_weights: Array, X: Array) -> Array:
+        """Outputs (K, q) of a complete network for inputs X (K, d) (Eqs. 3-4).
+
+        Both in the normalised units of ``problem.train``; ``problem.inputs(X)`` and
+        ``problem.targets.undo(outputs)`` go there and back.
+        """
+        outputs = self._hidden_outputs(theta, X) @ output_weights
         return np.tanh(outputs) if self.problem.task == "classification" else outputs
 
+    @single_threaded_blas
+    def network_error(self, theta: ArrayLike, output_weights: Array) -> float:
+        """Error on the training set of a complete network, without penalty."""
+        outputs = self._hidden_outputs(theta, self.problem.train.X) @ output_weights
+        y = self.problem.train.y
+        if self.problem.output_error == "tanh":
+            return float(np.mean((np.tanh(outputs) - y) ** 2))
+        scale = network.CLASS_SCALE if self.problem.task == "classification" else 1.0
+        return float(np.mean((outputs / scale - y) ** 2))
+
+    @single_threaded_blas
     def error_rate(self, theta: ArrayLike, output_weights: Array, data: Dataset) -> float:
         """Share of samples whose greatest output is not their class (winner takes all)."""
         # tanh saturates and makes ties; the linear outputs have the same order.
-        outputs = self._hidden_outputs(theta, data) @ output_weights
+        outputs = self._hidden_outputs(theta, data.X) @ output_weights
         return float(np.mean(outputs.argmax(axis=1) != data.y.argmax(axis=1)))
 
-    def _hidden_outputs(self, theta: ArrayLike, data: Dataset) -> Array:
+    def _hidden_outputs(self, theta: ArrayLike, X: Array) -> Array:
         theta, _ = self.evaluated(theta)
-        return network.hidden_outputs(
-            theta, self.problem.topology, data.X, shift=self.problem.output_shift
-        )
+        shift = self.problem.output_shift
+        return network.hidden_outputs(theta, self.problem.topology, X, shift=shift)
 
     def _fill(self, errors: Array, candidates: Array, thread: int) -> None:
         problem = self.problem

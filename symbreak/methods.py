@@ -81,9 +81,10 @@ def make_optimizer(
     row = find_method(method)
     sizes = problem.population_size if isinstance(problem, Problem) else POPULATION_SIZE
     topology = problem.topology if isinstance(problem, Problem) else problem
-    if population_size is None:
-        given = initial_population is not None
-        population_size = len(np.asarray(initial_population)) if given else sizes[row.family]
+    if population_size is None and initial_population is not None:
+        population_size = len(np.atleast_1d(initial_population))
+    elif population_size is None:
+        population_size = sizes[row.family]
     return row.optimizer(
         topology.dim,
         population_size=population_size,

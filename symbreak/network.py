@@ -15,8 +15,10 @@ from symbreak.topology import Topology
 Rescale = Literal["unit", "radius"]
 OutputError = Literal["linear", "tanh"]
 
-CLASS_SCALE = 20.0  # class targets are fitted at 20, since tanh(20) is 1
-PENALTY = 50.0  # price of leaving the feasible ball, per unit of length
+#: Class targets are fitted at 20, since tanh(20) is 1 (Section 2).
+CLASS_SCALE = 20.0
+#: Price of leaving the feasible ball, per unit of length (Section 6).
+PENALTY = 50.0
 
 
 def feasible(theta: Array, rescale: Rescale = "unit") -> tuple[Array, float]:

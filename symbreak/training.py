@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy as np
 import scipy
 
 from symbreak._checks import Array, IntArray, check_count
+from symbreak._interrupts import deferred_interrupts
 from symbreak._version import __version__
 from symbreak.evaluation import Evaluator
 from symbreak.methods import find_method, make_optimizer
@@ -33,9 +35,11 @@ class RunRecord:
         theta: The vector (D,) that was evaluated for the best error (paper-notes 1).
         output_weights: Its output weights (N_{L-1}, q), a last row for an output shift.
         penalty: Part of the best error that is penalty; 0 inside the feasible ball.
+        network_error: Error of the saved network, theta with its output weights, plus penalty.
+            It is ``error`` up to rounding, which grows with the condition of the fit.
         generation_evaluations: Evaluations at the end of each generation.
         modified_share: Share of candidates that the breaking modified, per generation.
-        step_size: Step size after each generation; None for DE.
+        step_size: Widest standard deviation of the search after each generation; None for DE.
         rates: For classification with validation data, rows (evaluations, training,
             validation, test error rate), one per improvement of the validation rate.
         n_evaluations: Evaluations done.
@@ -57,6 +61,7 @@ class RunRecord:
     theta: Array
     output_weights: Array
     penalty: float
+    network_error: float
     generation_evaluations: IntArray
     modified_share: Array
     step_size: Array | None
@@ -107,7 +112,7 @@ def train(
         callback: Called after each generation; the run stops early if it answers True.
         **settings: Other arguments of the optimiser, such as ``F`` or ``sigma``.
 
-    Ctrl-C ends the run with the best so far.
+    Ctrl-C ends the run after the generation under way, with the best so far.
     """
     run = Training(
         problem,
@@ -118,14 +123,13 @@ def train(
         threads=threads,
         **settings,
     )
-    try:
-        while not run.finished:
+    interrupted = threading.Event()
+    with deferred_interrupts(interrupted.set):
+        while not run.finished and not interrupted.is_set():
             run.step()
-            if callback is not None and callback(run.progress) is True:
+            answer = None if callback is None else callback(run.progress)
+            if isinstance(answer, bool | np.bool_) and answer:
                 break
-    except KeyboardInterrupt:
-        if run.progress.n_evaluations == 0:
-            raise  # there is nothing to return yet
     return run.record()
 
 
@@ -146,6 +150,7 @@ class Training:
         threads: int = 1,
         **settings: Any,
     ) -> None:
+        self._evaluate = Evaluator(problem, threads=threads)
         self.problem, self.method, self.seed = problem, method, check_count("seed", seed, 0)
         self._optimizer = make_optimizer(
             method, problem, seed=seed, population_size=population_size, **settings
@@ -156,7 +161,6 @@ class Training:
             self._optimizer.population_size,
             "one generation",
         )
-        self._evaluate = Evaluator(problem, threads=threads)
         self._n_evaluations = 0
         self._n_nonfinite = 0
         self._seconds = 0.0
@@ -225,6 +229,7 @@ class Training:
         theta, penalty = self._evaluate.evaluated(self._theta)
         found = bool(np.isfinite(theta).all())
         weights = self._evaluate.output_weights(self._theta) if found else np.empty((0, 0))
+        network_error = self._evaluate.network_error(theta, weights) if found else np.inf
         end = (self._n_evaluations, self.progress.error)
         curve = self._curve if self._curve and self._curve[-1] == end else [*self._curve, end]
         trace = np.array(self._trace, dtype=np.float64).reshape(-1, 3)
@@ -239,6 +244,7 @@ class Training:
             theta=theta,
             output_weights=weights,
             penalty=penalty,
+            network_error=network_error + penalty,
             generation_evaluations=trace[:, 0].astype(np.int64),
             modified_share=trace[:, 1],
             step_size=None if self._optimizer.step_size is None else trace[:, 2],
@@ -255,6 +261,7 @@ class Training:
     def state(self) -> State:
         """Everything needed to continue, in arrays and JSON-able values."""
         return {
+            "problem": self.problem.digest,
             "method": self.method,
             "seed": self.seed,
             "max_evaluations": self.max_evaluations,
@@ -271,6 +278,8 @@ class Training:
     @classmethod
     def from_state(cls, problem: Problem, state: State, *, threads: int = 1) -> Self:
         """The run of ``state()``, which goes on bit by bit as if never interrupted."""
+        if state.get("problem") != problem.digest:
+            raise ValueError(f"the state is of another problem than this {problem.name}, or data.")
         try:
             optimizer = find_method(state["method"]).optimizer.from_state(state["optimizer"])
             run = cls(

@@ -51,7 +51,10 @@ def test_train_compares_methods_and_saves_networks(tmp_path):
         (["train", "sinc", "--population-size", "3"], "at least 4"),
         (["train", "sinc", "--seed", "-1"], "seed must be a whole number"),
         (["train", "sinc", "--seed", "x"], "--seed"),
-        (["train", "sinc", "--out", "no/such/folder/x.npz"], "folder of --out must exist"),
+        (
+            ["train", "sinc", "--out", "no/such/folder/x.npz"],
+            "--out must be a file in a folder that exists",
+        ),
         (["train"], "Missing argument"),
         (["trian"], "No such command"),
     ],

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,21 @@ def test_errors_do_not_depend_on_the_number_of_threads(problem):
     for threads in (0, 2, 3, 64):
         assert np.array_equal(Evaluator(problem, threads=threads)(population), one)
     assert np.array_equal(Evaluator(problem, threads=2)(population[:1]), one[:1])
+
+
+def test_one_evaluator_may_be_used_by_several_threads(problem):
+    population = np.random.default_rng(0).normal(size=(40, problem.topology.dim))
+    evaluate = Evaluator(problem)
+    expected = evaluate(population)
+    with ThreadPoolExecutor(4) as pool:
+        for errors in pool.map(evaluate, [population] * 40):
+            assert np.array_equal(errors, expected)
+    assert evaluate.n_evaluations == 41 * 40
+
+
+def test_what_is_no_problem_is_refused():
+    with pytest.raises(ValueError, match="problem must be a Problem, as load_problem makes"):
+        Evaluator("sinc")
 
 
 def test_errors_do_not_depend_on_the_company_of_a_candidate(problem):
@@ -54,7 +71,7 @@ def test_output_weights_reproduce_the_error(output_shift):
     theta = rng.uniform(-0.9, 0.9, size=problem.topology.dim)
     weights = evaluate.output_weights(theta)
     assert weights.shape == (3 + output_shift, 2)
-    residual = problem.train.y - evaluate.predict(theta, weights, problem.train)
+    residual = problem.train.y - evaluate.predict(theta, weights, problem.train.X)
     assert np.mean(residual**2) == pytest.approx(evaluate(theta[None])[0], rel=1e-9)
 
 
@@ -66,7 +83,7 @@ def test_class_weights_are_fitted_at_twenty_and_the_greatest_output_wins():
     evaluate = Evaluator(problem)
     theta = np.array([2.0, 0, 0, 0, 1, 0, 0.5, 0.5, 0.5]) * 0.7
     weights = evaluate.output_weights(theta)
-    outputs = evaluate.predict(theta, weights, problem.train)
+    outputs = evaluate.predict(theta, weights, problem.train.X)
     A = network.hidden_outputs(theta, problem.topology, problem.train.X, shift=True)
     fit = np.linalg.lstsq(A, 20 * problem.train.y, rcond=None)[0]
     assert outputs == pytest.approx(np.tanh(A @ fit), abs=1e-9)

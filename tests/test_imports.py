@@ -9,9 +9,10 @@ PACKAGE = Path(symbreak.__file__).parent
 
 # Each layer may import from layers before it, and within itself.
 LAYERS = [
-    {"_checks", "_version", "_blas"},
+    {"_checks", "_version", "_blas", "_interrupts"},
     {"_random", "topology"},
-    {"network", "_kernels", "symmetry", "problems"},
+    {"network", "symmetry", "problems"},
+    {"_kernels"},
     {"evaluation", "optimizers"},
     {"methods"},
     {"training"},

@@ -143,7 +143,7 @@ def degenerate_networks():
         near[1] = near[0] + distance * np.array([1.0, -0.5])
         cases[f"two neurons {distance:g} apart"] = near
     cases["saturated"] = base.copy()
-    cases["saturated"][2] = [0.01, 30.0]
+    cases["saturated"][2] = [0.0, 3.1]  # constant to 4 digits after rescaling
     cases["zero"] = base.copy()
     cases["zero"][3] = 0.0
     cases["duplicated"] = base[[0, 1, 1, 3, 4]]
@@ -187,6 +187,21 @@ def test_errors_of_replicas_are_equal_and_of_flipped_ones_bit_identical(topology
     A = network.hidden_outputs(evaluated, topology, problem.train.X)
     if np.linalg.cond(A) <= 1e5:
         assert evaluate(replicas(theta, topology)) == pytest.approx(error, rel=1e-9)
+
+
+@pytest.mark.parametrize("distance", [0.0, 1e-15, 1e-12, 1e-10, 1e-8, 1e-4])
+def test_the_residual_of_nearly_dependent_columns_equals_sixty_digits(distance):
+    """Saturated columns of plus and minus one, and two of them almost equal."""
+    rng = np.random.default_rng(5)
+    A = np.sign(rng.normal(size=(48, 4)))
+    A[:, 2] = A[:, 1] + distance * rng.normal(size=48)
+    y = rng.normal(size=(48, 1))
+    W = np.vstack([A.T, y.T])
+    _kernels._project_out(W, 4)
+    kept = A if distance > 1e-13 else A[:, [0, 1, 3]]  # what is equal to rounding is dropped
+    exact = reference.exact_residual(kept, y)
+    bound = 1e-12 + 100 * EPS * np.linalg.cond(kept)
+    assert np.mean(W[4] ** 2) == pytest.approx(exact, rel=bound)
 
 
 def test_any_number_of_samples_is_right_around_blocks_and_padding():

@@ -3,12 +3,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer, train
+from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer, network, train
 from symbreak.training import Training
 
 
@@ -68,13 +68,24 @@ def test_the_curve_is_exact(problem):
     assert record.errors.tolist() == [*best[improved], best[-1]]
 
 
+@pytest.mark.parametrize("name", ["syn5", "sinc", "two-circles"])
+@pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB", "CMA-ES-INV-SB"])
+def test_the_saved_network_reproduces_the_recorded_error_to_its_condition(name, method):
+    problem = load_problem(name)
+    record = train(problem, method, max_evaluations=20_000, seed=0)
+    A = network.hidden_outputs(record.theta, problem.topology, problem.train.X)
+    bound = 1e-9 + 1e3 * np.finfo(float).eps * np.linalg.cond(A)
+    assert record.network_error == pytest.approx(record.error, rel=bound)
+
+
 def test_the_saved_network_reproduces_the_recorded_error(problem):
     for method in ("DE-SB", "CMA-ES-SB"):
         record = train(problem, method, max_evaluations=10_000, seed=0)
         evaluate = Evaluator(problem)
-        predicted = evaluate.predict(record.theta, record.output_weights, problem.train)
+        predicted = evaluate.predict(record.theta, record.output_weights, problem.train.X)
         mse = np.mean((problem.train.y - predicted) ** 2)
         assert mse + record.penalty == pytest.approx(record.error, rel=1e-6)
+        assert record.network_error == pytest.approx(mse + record.penalty, rel=1e-12)
         assert np.linalg.norm(record.theta) <= np.sqrt(record.theta.size) * (1 + 1e-12)
 
 
@@ -86,7 +97,7 @@ def test_the_recorded_theta_is_the_vector_that_was_evaluated(problem):
     record = run.record()
     assert record.theta == pytest.approx(far[0] / np.linalg.norm(far[0]))
     assert record.penalty == pytest.approx(50 * (np.linalg.norm(far[0]) - np.sqrt(6)))
-    fitted = Evaluator(problem).predict(record.theta, record.output_weights, problem.train)
+    fitted = Evaluator(problem).predict(record.theta, record.output_weights, problem.train.X)
     mse = np.mean((problem.train.y - fitted) ** 2)
     assert record.error == pytest.approx(mse + record.penalty)
 
@@ -125,9 +136,9 @@ def test_interruptions_change_nothing_in_classification():
 def test_blas_threads_do_not_change_results(tmp_path):
     script = (
         "import sys; from symbreak import *; import numpy as np\n"
-        "X = np.random.default_rng(0).normal(size=(200, 8))\n"
+        "X = np.random.default_rng(0).normal(size=(50, 8))\n"
         "problem = Problem.from_arrays(X, np.sin(X), hidden=(12, 8))\n"
-        "record = train(problem, 'CMA-ES-SB', max_evaluations=3000, population_size=300)\n"
+        "record = train(problem, 'CMA-ES-SB', max_evaluations=9000, population_size=300)\n"
         "np.savez(sys.argv[1], theta=record.theta, weights=record.output_weights)\n"
     )
     files = []
@@ -149,6 +160,14 @@ def test_rates_are_taken_over_when_the_validation_rate_improves():
     assert set(record.rates[:, 0]) <= set(record.evaluations)
     assert np.all((record.rates[:, 1:] >= 0) & (record.rates[:, 1:] <= 1))
     assert record.rates[-1, 3] < record.rates[0, 3]
+    # the rates are those of the network that was best then
+    n = int(record.rates[-1, 0])
+    then = train(problem, "DE-SB", max_evaluations=-(-n // 100) * 100, seed=0, population_size=100)
+    if then.evaluations[-2] == n:
+        evaluate = Evaluator(problem)
+        for column, data in enumerate((problem.train, problem.validation, problem.test), start=1):
+            rate = evaluate.error_rate(then.theta, then.output_weights, data)
+            assert record.rates[-1, column] == rate
 
 
 @pytest.mark.parametrize("output_error", ["linear", "tanh"])
@@ -172,16 +191,78 @@ def test_the_callback_sees_every_generation_and_can_stop(problem):
     assert record.interrupted
 
 
-def test_ctrl_c_ends_with_the_best_so_far(problem):
-    def interrupt(progress):
-        if progress.generation == 3:
+def test_ctrl_c_ends_with_the_best_so_far_after_a_whole_generation(problem, monkeypatch):
+    step = Evaluator.__call__
+
+    def interrupted_inside(self, population):
+        errors = step(self, population)
+        if self.n_evaluations == 3 * 48:
+            os.kill(os.getpid(), signal.SIGINT)
+        return errors
+
+    monkeypatch.setattr(Evaluator, "__call__", interrupted_inside)
+    before = signal.getsignal(signal.SIGINT)
+    record = train(problem, "CMA-ES-SB", max_evaluations=40_000)
+    assert record.interrupted
+    assert record.n_evaluations == record.evaluations[-1] == 3 * 48
+    assert len(record.generation_evaluations) == 3
+    assert signal.getsignal(signal.SIGINT) is before
+    assert_same_run(
+        dataclasses.replace(record, max_evaluations=0, interrupted=False),
+        dataclasses.replace(train(problem, "CMA-ES-SB", max_evaluations=3 * 48), max_evaluations=0),
+    )
+
+
+def test_a_second_ctrl_c_does_not_wait(problem):
+    def impatient(progress):
+        for _ in range(2):
             os.kill(os.getpid(), signal.SIGINT)
 
-    assert threading.current_thread() is threading.main_thread()
-    record = train(problem, "CMA-ES-SB", max_evaluations=40_000, callback=interrupt)
-    assert record.interrupted
-    assert record.n_evaluations < 40_000
-    assert np.isfinite(record.error)
+    with pytest.raises(KeyboardInterrupt):
+        train(problem, "DE", max_evaluations=40_000, callback=impatient)
+
+
+def test_training_in_another_thread_gives_the_same(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(50, 8))
+    problem = Problem.from_arrays(X, np.sin(X), hidden=(12, 8))
+    options = {"method": "CMA-ES-SB", "max_evaluations": 9_000, "population_size": 300}
+    here = train(problem, **options)
+    with ThreadPoolExecutor(2) as pool:
+        there = [job.result() for job in [pool.submit(train, problem, **options) for _ in "ab"]]
+    for record in there:
+        assert_same_run(here, record)
+
+
+def test_a_state_of_other_data_is_refused(problem):
+    state = Training(problem, "DE", max_evaluations=400).state()
+    with pytest.raises(ValueError, match="the state is of another problem"):
+        Training.from_state(load_problem("syn5", seed=1), state)
+
+
+def test_counts_and_time_survive_an_interruption(problem):
+    run = Training(problem, "CMA-ES-SB", max_evaluations=2_000)
+    run.step()
+    run._optimizer.n_repairs, run._optimizer.n_bounded = 3, 4
+    run._evaluate.n_nonfinite = 5
+    run._seconds = 100.0
+    other = Training.from_state(problem, run.state())
+    other.step()
+    record = other.record()
+    assert (record.n_repairs, record.n_bounded, record.n_nonfinite) == (3, 4, 5)
+    assert record.seconds > 100
+
+
+def test_the_trace_is_the_optimisers(problem):
+    record = train(problem, "CMA-ES-SB", max_evaluations=48 * 6, seed=3)
+    optimizer, evaluate = make_optimizer("CMA-ES-SB", problem, seed=3), Evaluator(problem)
+    shares, steps = [], []
+    for _ in range(6):
+        candidates = optimizer.ask()
+        optimizer.tell(candidates, evaluate(candidates))
+        shares.append(optimizer.modified.mean())
+        steps.append(np.sqrt(np.linalg.eigvalsh(optimizer.sigma**2 * optimizer.C)[-1]))
+    assert record.modified_share.tolist() == shares
+    assert record.step_size == pytest.approx(steps)
 
 
 def test_non_finite_errors_are_counted_and_the_rest_goes_on():
@@ -193,6 +274,7 @@ def test_non_finite_errors_are_counted_and_the_rest_goes_on():
     class Broken:
         n_nonfinite = 0
         evaluated, output_weights = honest.evaluated, honest.output_weights
+        network_error = honest.network_error
 
         def __call__(self, population):
             errors = honest(population)

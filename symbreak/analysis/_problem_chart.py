@@ -57,7 +57,7 @@ def _points(data: Dataset) -> alt.Chart | alt.HConcatChart:
 def _classes(problem: Problem, data: Dataset) -> alt.Chart:
     """The first two inputs, by class."""
     frame = pd.DataFrame({"x1": data.X[:, 0], "x2": data.X[:, min(1, data.X.shape[1] - 1)]})
-    frame["class"] = np.array(problem.classes)[data.y.argmax(axis=1)]
+    frame["class"] = np.array([str(label) for label in problem.classes])[data.y.argmax(axis=1)]
     colors = alt.Scale(range=["#56646e", "#0072b2", "#e69f00", "#009e73", "#cc79a7"])
     mark = alt.Chart(frame, width=260, height=260).mark_point(filled=True, size=30, opacity=0.9)
     return mark.encode(

@@ -47,8 +47,8 @@ def train_command(
     names = list(dict.fromkeys(method))
     for name in names:
         runs.Training(data, name, **options)  # type: ignore[arg-type]  # all is right, or nothing starts
-    if out is not None and not out.resolve().parent.is_dir():
-        raise ValueError(f"the folder of --out must exist, got {out}; create it first.")
+    if out is not None and (out.is_dir() or not out.resolve().parent.is_dir()):
+        raise ValueError(f"--out must be a file in a folder that exists, got {out}.")
     console.print(
         f"[bold]{data.name}[/bold]  {data.description}\n{data.topology} network, "
         f"{data.topology.dim} parameters, {len(data.train)} samples; every network has "

@@ -34,6 +34,7 @@ CREATE TABLE run (
     settings TEXT NOT NULL,
     error REAL NOT NULL,
     penalty REAL NOT NULL,
+    network_error REAL NOT NULL,
     train_rate REAL,
     validation_rate REAL,
     test_error REAL,

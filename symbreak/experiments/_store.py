@@ -37,8 +37,8 @@ ARRAYS = (
 #: Columns that the result determines, or that determine it; times and versions apart.
 RESULT_COLUMNS = (
     *("key", "method", "family", "repetition", "seed", "data_seed", "population_size"),
-    *("max_evaluations", "settings", "error", "penalty", "train_rate", "validation_rate"),
-    *("test_error", "n_evaluations", "n_nonfinite", "n_repairs", "n_bounded"),
+    *("max_evaluations", "settings", "error", "penalty", "network_error", "train_rate"),
+    *("validation_rate", "test_error", "n_evaluations", "n_nonfinite", "n_repairs", "n_bounded"),
 )
 
 
@@ -94,6 +94,7 @@ class Store:
             "settings": json.dumps(dict(run.method_settings), sort_keys=True),
             "error": record.error,
             "penalty": record.penalty,
+            "network_error": record.network_error,
             **dict(zip(("train_rate", "validation_rate", "test_error"), rates, strict=True)),
             "n_evaluations": record.n_evaluations,
             "n_nonfinite": record.n_nonfinite,
@@ -188,10 +189,11 @@ class Store:
         classification, ``table_error`` whichever of them the paper's Table 1 uses.
         """
         frame = self._query(
-            "SELECT problem.name AS problem, method, family, repetition, error, penalty, "
-            "train_rate, validation_rate, test_error, coalesce(test_error, error) AS table_error, "
-            "n_evaluations AS evaluations, max_evaluations, population_size, seconds, n_nonfinite, "
-            "n_repairs, n_bounded, seed, data_seed, settings, versions, fingerprint, key "
+            "SELECT problem.name AS problem, method, family, repetition, error, network_error, "
+            "penalty, train_rate, validation_rate, test_error, "
+            "coalesce(test_error, error) AS table_error, n_evaluations AS evaluations, "
+            "max_evaluations, population_size, seconds, n_nonfinite, n_repairs, n_bounded, seed, "
+            "data_seed, settings, versions, fingerprint, key "
             "FROM run JOIN problem ON problem.id = problem_id "
             "ORDER BY problem.name, method, repetition"
         )

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from threadpoolctl import threadpool_limits
 
 from symbreak._checks import check_count, check_real
+from symbreak._interrupts import deferred_interrupts
 from symbreak.experiments._schema import StoreError
 from symbreak.experiments._spec import RunSpec, StudySpec
 from symbreak.experiments._store import Store
@@ -153,7 +154,7 @@ class _Crew:
 
     def do(self, todo: Iterator[RunSpec]) -> StudyResult:
         """Do all runs, or as many as there is time for."""
-        with _stopping_gently(self._stop):
+        with deferred_interrupts(self._ask_to_stop, (signal.SIGINT, signal.SIGTERM)):
             try:
                 self._hire(todo)
                 while self._members:
@@ -166,6 +167,9 @@ class _Crew:
                 for member in self._members:
                     member.process.kill()
         return StudyResult(self._finished, self._failed, bool(self._stop.value))
+
+    def _ask_to_stop(self) -> None:
+        self._stop.value = 1
 
     def _next(self, todo: Iterator[RunSpec]) -> RunSpec | None:
         if self._stop.value:
@@ -280,26 +284,6 @@ def _do(
 def _resumed(run: RunSpec, store: Store) -> Training | None:
     state = store.load_checkpoint(run.key)
     return None if state is None else Training.from_state(run.load_problem(), state)
-
-
-@contextmanager
-def _stopping_gently(stop: Any) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) asks the workers to stop, the second raises."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals go to the main thread
-        return
-
-    def ask(signum: int, frame: object) -> None:
-        if stop.value:
-            raise KeyboardInterrupt
-        stop.value = 1
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -15,6 +15,9 @@ from symbreak.topology import Topology
 
 State = dict[str, Any]
 
+#: Generators whose state is a few numbers.
+BIT_GENERATORS = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
+
 
 class Best(NamedTuple):
     """The best candidate told so far; before any finite error ``theta`` is None."""
@@ -74,13 +77,18 @@ class Optimizer(ABC):
         if not isinstance(seed, Generator):
             seed = np.random.default_rng(check_count("seed", seed, 0))
         self._rng = seed
+        if type(seed.bit_generator).__name__ not in BIT_GENERATORS:
+            raise ValueError(
+                f"seed must be a whole number or a generator of {' or '.join(BIT_GENERATORS)}, "
+                f"whose state can be saved, got {seed!r}."
+            )
         self._asked: Array | None = None
         if initial_population is not None:
             self._asked = self._check_candidates(initial_population, "initial_population")
 
     @property
     def step_size(self) -> float | None:
-        """The global step size, for optimisers that have one."""
+        """Standard deviation of the search along its widest axis, where there is one."""
         return None
 
     def ask(self) -> Array:
@@ -95,7 +103,10 @@ class Optimizer(ABC):
         An error that is NaN or infinite counts as worst.
         """
         candidates = self._check_candidates(candidates, "candidates")
-        errors = np.array(errors, dtype=np.float64)
+        try:
+            errors = np.array(errors, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"errors must be {self.population_size} numbers.") from None
         if errors.shape != (self.population_size,):
             raise ValueError(
                 f"errors must have shape (N_p,) = ({self.population_size},), got {errors.shape}."
@@ -126,7 +137,7 @@ class Optimizer(ABC):
             "topology": str(self.breaking.topology or ""),
             "rng": self._rng.bit_generator.state,
             "best_theta": _copied(self.best.theta),
-            "best_error": self.best.error,
+            "best_error": None if self.best.theta is None else self.best.error,
             **{name: _copied(getattr(self, name)) for name in self._saved_by_base + self._saved},
         }
 
@@ -147,7 +158,8 @@ class Optimizer(ABC):
                 state["dim"], population_size=state["population_size"], breaking=breaking
             )
             optimizer._rng = _generator_from(state["rng"])
-            optimizer.best = Best(_copied(state["best_theta"]), state["best_error"])
+            if state["best_error"] is not None:
+                optimizer.best = Best(state["best_theta"].copy(), state["best_error"])
             for name in cls._saved_by_base + cls._saved:
                 setattr(optimizer, name, _copied(state[name]))
         except KeyError as missing:
@@ -177,10 +189,9 @@ def _breaking_from(name: str, topology: str) -> Breaking:
 
 def _generator_from(state: State) -> Generator:
     """A generator in a saved state; only NumPy's own bit generators are made."""
-    kinds = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
     kind = state["bit_generator"]
-    if kind not in kinds:
-        raise unknown("bit generator", kind, kinds)
-    bits = kinds[kind]()
+    if kind not in BIT_GENERATORS:
+        raise unknown("bit generator", kind, BIT_GENERATORS)
+    bits = BIT_GENERATORS[kind]()
     bits.state = state
     return np.random.Generator(bits)

@@ -12,8 +12,10 @@ from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, check_finite, check_real, check_theta
 from symbreak.optimizers._base import Optimizer
 
-#: Bounds of the step size: beyond them a search is lost, or arithmetic is (paper-notes 9).
-MIN_SIGMA, MAX_SIGMA = 1e-100, 1e100
+#: Bounds of the step along the widest axis: beyond them a search is lost (paper-notes 9).
+MIN_STEP, MAX_STEP = 1e-100, 1e10
+#: Sigma drifts against C; outside 2^-40 to 2^40 a power of two moves from one to the other.
+MAX_DRIFT = 40
 #: Eigenvalues of C stay above this part of the largest.
 MIN_EIGENVALUE = 1e-14
 
@@ -52,7 +54,8 @@ def damped_step_size(sigma: float, log_step: float, shift: Array) -> float:
     With ``shift = 0`` this is the ordinary update ``sigma exp(chi)`` (Eq. 45).
     """
     damping = math.exp(-0.05 * shift.size**2 * float(np.linalg.norm(shift)))
-    return sigma * math.exp(min(log_step * damping, 100.0))  # exp(710) would overflow
+    exponent = log_step * damping if damping > 0 else 0.0  # inf * 0
+    return sigma * math.exp(min(exponent, 100.0))  # exp(710) would overflow
 
 
 class CMAES(Optimizer):
@@ -64,7 +67,7 @@ class CMAES(Optimizer):
 
     Args:
         dim: Number of parameters D.
-        mean: Initial mean (D,), zero by default.
+        mean: Initial mean (D,); by default the centroid of the initial population, or zero.
         sigma: Initial step size.
         replace_mean: Apply Algorithm 3.
         **settings: See ``Optimizer``.
@@ -91,9 +94,11 @@ class CMAES(Optimizer):
         **settings: Any,
     ) -> None:
         super().__init__(dim, **settings)
-        self.mean = np.zeros(dim) if mean is None else check_theta(mean, dim, "mean").copy()
+        if mean is None:
+            mean = np.zeros(dim) if self._asked is None else self._asked.mean(axis=0)
+        self.mean = check_theta(mean, dim, "mean").copy()
         check_finite("mean", self.mean)
-        self.sigma = check_real("sigma", sigma, MIN_SIGMA, MAX_SIGMA)
+        self.sigma = check_real("sigma", sigma, 2.0**-MAX_DRIFT, 2.0**MAX_DRIFT)
         self.replace_mean = replace_mean
         self.C = np.eye(dim)
         self._B, self._scales = np.eye(dim), np.ones(dim)  # C = B diag(scales^2) B'
@@ -103,8 +108,11 @@ class CMAES(Optimizer):
 
     @property
     def step_size(self) -> float:
-        """The global step size sigma."""
-        return self.sigma
+        """Standard deviation of the candidates along the widest axis, ``sigma sqrt(|C|)``.
+
+        Sigma alone says little: with large populations it drifts against C.
+        """
+        return self.sigma * float(self._scales.max())
 
     @single_threaded_blas
     def _propose(self) -> Array:
@@ -116,6 +124,7 @@ class CMAES(Optimizer):
     def _update(self, candidates: Array, errors: Array) -> None:
         order = np.argsort(errors, kind="stable")
         if errors[order[0]] == np.inf:
+            self.modified = np.zeros(self.population_size, dtype=np.bool_)
             return  # nothing to learn; the next draw is another one
         anchor = self.best.theta  # paper-notes 4
         assert anchor is not None  # since an error is finite
@@ -131,11 +140,10 @@ class CMAES(Optimizer):
         self._update_covariance((x - old_mean) / self.sigma, h)
         self._update_step_size(shift)
         if errors[order[0]] == errors[order[self.population_size // 2]]:  # flat
-            self._set_sigma(
-                self.sigma * math.exp(0.2 + self._constants.c_sigma / self._constants.d_sigma)
-            )
+            self.sigma *= math.exp(0.2 + self._constants.c_sigma / self._constants.d_sigma)
         if self.generation + 1 >= self._decomposed + 1 / (10 * self.dim * self._constants.c_cov):
             self._decompose()
+        self._bound_step()
 
     def _update_paths(self, y: Array) -> bool:
         """Evolution paths from the step ``y`` of the mean; whether p_c took it in (h)."""
@@ -167,20 +175,33 @@ class CMAES(Optimizer):
     def _update_step_size(self, shift: Array) -> None:
         k = self._constants
         log_step = (k.c_sigma / k.d_sigma) * (float(np.linalg.norm(self._p_sigma)) / k.chi_n - 1)
-        self._set_sigma(damped_step_size(self.sigma, log_step, shift))
+        self.sigma = damped_step_size(self.sigma, log_step, shift)
 
-    def _set_sigma(self, sigma: float) -> None:
-        self.sigma = min(max(sigma, MIN_SIGMA), MAX_SIGMA)
-        self.n_bounded += self.sigma != sigma
+    def _bound_step(self) -> None:
+        """Keep the step in bounds and sigma near 1, without changing the distribution."""
+        bounded = min(max(self.step_size, MIN_STEP), MAX_STEP)
+        if bounded != self.step_size:
+            self.sigma *= bounded / self.step_size
+            self.n_bounded += 1
+        power = math.frexp(self.sigma)[1]
+        if abs(power) > MAX_DRIFT:
+            factor = 2.0**power  # exact, so nothing is rounded
+            self.sigma /= factor
+            self.C = self.C * factor * factor
+            self._p_c = self._p_c * factor
+            self._scales = self._scales * factor
 
     def _decompose(self) -> None:
         """Eigenvectors and axis lengths of C; a C that is not positive definite is repaired."""
         self._decomposed = self.generation + 1
-        if not (np.isfinite(self.C).all() and np.isfinite(self._p_sigma).all()):
-            self.C, self._p_sigma = np.eye(self.dim), np.zeros(self.dim)
-            self._p_c = np.zeros(self.dim)
+        try:
+            if not (np.isfinite(self.C).all() and np.isfinite(self._p_sigma).all()):
+                raise np.linalg.LinAlgError
+            eigenvalues, self._B = np.linalg.eigh(self.C)
+        except np.linalg.LinAlgError:  # begin again from a sphere
+            self.C, eigenvalues, self._B = np.eye(self.dim), np.ones(self.dim), np.eye(self.dim)
+            self._p_sigma, self._p_c = np.zeros(self.dim), np.zeros(self.dim)
             self.n_repairs += 1
-        eigenvalues, self._B = np.linalg.eigh(self.C)
         floor = MIN_EIGENVALUE * max(eigenvalues[-1], np.finfo(float).tiny)
         if eigenvalues[0] < floor:
             eigenvalues = np.maximum(eigenvalues, floor)

@@ -115,4 +115,4 @@ def _inflate(to_beat: Array, modified: Mask) -> None:
     """Make modified candidates of the first half easy to replace (Algorithm 2)."""
     for i in range(len(to_beat) // 2):
         if modified[i]:
-            to_beat[i] = min(to_beat[i] * INFLATION, MAX_TO_BEAT)
+            to_beat[i] = max(to_beat[i], min(to_beat[i] * INFLATION, MAX_TO_BEAT))

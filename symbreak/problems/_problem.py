@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._checks import Array, as_matrix, check_choice, unknown
+from symbreak._checks import Array, as_matrix, check_choice, check_count, check_finite, unknown
 from symbreak._random import stream
 from symbreak.topology import Topology
 
@@ -20,7 +22,7 @@ Task = Literal["regression", "autoencoding", "classification"]
 POPULATION_SIZE = {"DE": 100, "CMA-ES": 400}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """Samples: inputs ``X`` (K, d) and targets ``y`` (K, q)."""
 
@@ -31,7 +33,7 @@ class Dataset:
         return len(self.X)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scaling:
     """The affine map to zero mean and unit variance of the training set, column by column."""
 
@@ -41,7 +43,10 @@ class Scaling:
     @classmethod
     def fit(cls, values: Array) -> Scaling:
         """Measure ``values`` (K, n); a constant column gets scale 1."""
-        mean, scale = values.mean(axis=0), values.std(axis=0)
+        with np.errstate(over="ignore"):
+            mean, scale = values.mean(axis=0), values.std(axis=0)
+        if not np.isfinite(scale).all():
+            raise ValueError(f"values are too large to normalise, up to {np.abs(values).max():g}.")
         constant = np.ptp(values, axis=0) == 0
         return cls(np.where(constant, values[0], mean), np.where(constant | (scale == 0), 1, scale))
 
@@ -77,7 +82,7 @@ class Problem:
     test: Dataset | None = None
     inputs: Scaling = field(kw_only=True)
     targets: Scaling = field(kw_only=True)
-    classes: tuple[str, ...] = ()
+    classes: tuple[Any, ...] = ()
     population_size: Mapping[str, int] = field(default_factory=POPULATION_SIZE.copy)
     max_evaluations: int = 100_000
     rescale: Literal["unit", "radius"] = "unit"
@@ -89,10 +94,25 @@ class Problem:
         check_choice("task", self.task, get_args(Task))
         check_choice("rescale", self.rescale, ("unit", "radius"))
         check_choice("output_error", self.output_error, ("linear", "tanh"))
+        _check_population_sizes(self.population_size)
+        check_count("max_evaluations", self.max_evaluations, 1)
+        for part in ("train", "validation", "test"):
+            if getattr(self, part) is not None:
+                _check_dataset(part, getattr(self, part), self.topology)
         if self.output_error == "tanh" and self.task != "classification":
             raise ValueError(
                 f"output_error='tanh' needs the 0/1 targets of classification, got {self.task!r}."
             )
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of data and settings: runs on equal problems are comparable."""
+        facts = (str(self.topology), self.task, self.rescale, self.output_error, self.output_shift)
+        digest = hashlib.sha256(repr(facts).encode())
+        for part in (self.train, self.validation, self.test):
+            if part is not None:
+                digest.update(part.X.tobytes() + part.y.tobytes())
+        return digest.hexdigest()[:32]
 
     @classmethod
     def from_arrays(
@@ -113,7 +133,9 @@ class Problem:
         ``validation`` and ``test`` are pairs like ``(X, y)``; ``settings`` are other fields.
         """
         check_choice("task", task, get_args(Task))
-        labels = np.unique(np.asarray(y).ravel()) if task == "classification" else None
+        labels = _classes(y) if task == "classification" else None
+        if isinstance(hidden, int | np.integer):
+            raise ValueError(f"hidden must be a sequence of layer sizes, such as ({hidden},).")
         parts = {"train": (X, y), "validation": validation, "test": test}
         raw = {k: _dataset(k, pair, labels) for k, pair in parts.items() if pair is not None}
         first = raw["train"]
@@ -135,8 +157,26 @@ class Problem:
             normal.get("test"),
             inputs=inputs,
             targets=targets,
-            classes=() if labels is None else tuple(map(str, labels)),
+            classes=() if labels is None else tuple(labels.tolist()),
             **settings,
+        )
+
+
+def _check_dataset(part: str, data: Dataset, topology: Topology) -> None:
+    for name, values, n in (("X", data.X, topology.n_inputs), ("y", data.y, topology.n_outputs)):
+        if values.ndim != 2 or values.shape[1] != n or len(values) != len(data.X):
+            raise ValueError(
+                f"{part} {name} must have shape (K, {n}) for a {topology} network, "
+                f"got {values.shape}."
+            )
+        check_finite(f"{part} {name}", values)
+
+
+def _check_population_sizes(sizes: object) -> None:
+    if not isinstance(sizes, Mapping) or not {"DE", "CMA-ES"} <= set(sizes):
+        raise ValueError(
+            "population_size of a problem must give one per family, as in "
+            f"{{'DE': 100, 'CMA-ES': 400}}, got {sizes!r}."
         )
 
 
@@ -153,6 +193,13 @@ def _dataset(part: str, pair: tuple[ArrayLike, ArrayLike], labels: np.ndarray | 
             f"{part} X and y must have the same number K of samples, got {len(X)} and {len(y)}."
         )
     return Dataset(X, y)
+
+
+def _classes(y: ArrayLike) -> np.ndarray:
+    try:
+        return np.unique(np.asarray(y).ravel())
+    except TypeError:
+        raise ValueError("class labels must all be numbers or all be strings.") from None
 
 
 def _one_hot(part: str, y: np.ndarray, labels: np.ndarray) -> Array:

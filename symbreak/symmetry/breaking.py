@@ -1,9 +1,9 @@
 """Ways to break the symmetries of a population (Sections 4 and 5).
 
 A breaking is called as ``breaking(population, anchor, rng)`` with a population (N_p, D) and the
-estimate ``anchor`` (D,) of the optimum. It answers a new population, in which each candidate is
-replaced by one of its replicas, and which candidates it modified (N_p,). It never changes the
-function that a candidate computes, nor its error.
+estimate ``anchor`` (D,) of the optimum. It answers a population in which each candidate is
+replaced by one of its replicas, and which candidates it modified (N_p,); what it was given stays
+as it was. It never changes the function that a candidate computes, nor its error.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numba import njit
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from symbreak._blas import single_threaded_blas
-from symbreak._checks import Array, IntArray, Mask
+from symbreak._checks import Array, IntArray, Mask, check_population, check_theta
 from symbreak.symmetry.operators import symmetry_table
 from symbreak.topology import Topology
 
@@ -57,8 +58,7 @@ class InvariantBreaking:
     name: ClassVar[str] = "invariant"
 
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        population = population.copy()
-        modified = np.zeros(len(population), dtype=np.bool_)
+        population, anchor, modified = _checked(population, anchor, self.topology)
         for block, shifts in zip(self.topology.blocks, self.topology.shift_index, strict=True):
             _make_shifts_positive(population, block, shifts, modified)
             _sort_by_shift(population, block, shifts, modified)
@@ -76,8 +76,7 @@ class ProximityBreaking:
     name: ClassVar[str] = "proximity"
 
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        population = population.copy()
-        modified = np.zeros(len(population), dtype=np.bool_)
+        population, anchor, modified = _checked(population, anchor, self.topology)
         for block in self.topology.blocks:  # in order: blocks of adjacent layers overlap
             _flip_towards(population, anchor, block, modified)
         for block in self.topology.blocks:
@@ -103,6 +102,7 @@ class ExhaustiveBreaking:
 
     @single_threaded_blas
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
+        population, anchor, _ = _checked(population, anchor, self.topology)
         sources, signs = symmetry_table(self.topology)
         best = np.full(len(population), -np.inf)
         which = np.zeros(len(population), dtype=np.int64)
@@ -120,6 +120,18 @@ class ExhaustiveBreaking:
         rows = np.arange(len(population))[:, None]
         broken[rows, sources[which]] = signs[which] * population  # the transpose of row `which`
         return broken, np.any(broken != population, axis=1)
+
+
+def _checked(
+    population: ArrayLike, anchor: ArrayLike, topology: Topology
+) -> tuple[Array, Array, Mask]:
+    """A copy of the population to move, the anchor, and no candidate modified yet.
+
+    The compiled loops below do not look at shapes again.
+    """
+    candidates = check_population(population, topology.dim).copy()
+    centre = check_theta(anchor, topology.dim, "anchor")
+    return candidates, centre, np.zeros(len(candidates), dtype=np.bool_)
 
 
 BREAKINGS: dict[str, Callable[..., Breaking]] = {

@@ -23,7 +23,7 @@ def flip(theta: Array, topology: Topology, layer: int, neuron: int) -> Array:
     ``theta`` is (..., D); so is the result.
     """
     _check_neurons(topology, layer, neuron)
-    out = theta.copy()
+    out = _checked(theta, topology).copy()
     out[..., topology.blocks[layer][neuron]] *= -1
     return out
 
@@ -32,6 +32,7 @@ def swap(theta: Array, topology: Topology, layer: int, j: int, k: int) -> Array:
     """Permutation symmetry ``P_jk^l``: exchange two neurons of a layer (Eq. 14)."""
     _check_neurons(topology, layer, j, k)
     block = topology.blocks[layer]
+    theta = _checked(theta, topology)
     out = theta.copy()
     out[..., block[[j, k]]] = theta[..., block[[k, j]]]
     return out
@@ -130,6 +131,16 @@ def _layer_table(block: IntArray, dim: int) -> tuple[NDArray[np.int32], NDArray[
     sources[:, :, block] = block[orders][:, None]
     signs[:, :, block] = choices[None, :, :, None]
     return sources.reshape(-1, dim), signs.reshape(-1, dim)
+
+
+def _checked(theta: ArrayLike, topology: Topology) -> Array:
+    array = np.asarray(theta, dtype=np.float64)
+    if array.shape[-1:] != (topology.dim,):
+        raise ValueError(
+            f"theta must have shape (..., D) = (..., {topology.dim}) for a {topology} network, "
+            f"got {array.shape}."
+        )
+    return array
 
 
 def _check_neurons(topology: Topology, layer: int, *neurons: int) -> None:

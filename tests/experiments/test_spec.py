@@ -132,7 +132,7 @@ def test_arrays_in_an_npz_file_become_a_problem(tmp_path):
     text = DATA_FILE.replace("mine.csv", "mine.npz").replace('targets = ["y"]', "validation = 0.5")
     (run,) = runs(text + 'task = "classification"', folder=tmp_path)
     problem = run.load_problem()
-    assert problem.classes == ("False", "True")
+    assert problem.classes == (False, True)
     assert (len(problem.train), len(problem.validation)) == (20, 20)
 
 
@@ -204,5 +204,5 @@ def test_an_npz_with_objects_is_refused_and_not_executed(tmp_path):
 
 
 def test_a_missing_study_names_the_built_in_ones():
-    with pytest.raises(ValueError, match="no study file 'quik'.*smoke, quick, paper"):
+    with pytest.raises(ValueError, match=r"no study file 'quik'.*smoke, quick, paper"):
         StudySpec.load("quik")

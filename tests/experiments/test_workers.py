@@ -135,12 +135,12 @@ def test_killed_workers_are_replaced_and_nothing_is_lost(study, uninterrupted, t
 
 
 @pytest.mark.parametrize("victim", ["driver", "group"])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_a_killed_study_goes_on_where_it_was(study, uninterrupted, tmp_path, victim, seed):
     rng, store = random.Random(seed), tmp_path / "a.db"
     for _ in range(3):
         process = start(study, store)
-        wait_for(lambda: some_runs_done(store)() or process.poll() is not None)
+        wait_for(lambda p=process: some_runs_done(store)() or p.poll() is not None)
         time.sleep(rng.uniform(0.0, 0.6))
         if victim == "driver":
             process.kill()
@@ -192,7 +192,7 @@ def test_ctrl_c_twice_stops_at_once_and_nothing_is_lost(study, uninterrupted, tm
     wait_for(some_runs_done(store))
     for _ in range(2):
         os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=10)
     assert process.returncode == 130
     assert "Traceback" not in err
     finish(start(study, store))

@@ -85,15 +85,98 @@ def test_the_damped_step_size_reduces_to_the_ordinary_one_and_damps_both_ways():
         expected = 2 * np.exp(log_step * damping)  # Eq. 46
         assert _cmaes.damped_step_size(2.0, log_step, some) == pytest.approx(expected)
     assert _cmaes.damped_step_size(2.0, 1e308, np.full(10, 1e150)) == 2.0
+    assert _cmaes.damped_step_size(2.0, np.inf, np.full(10, 1e150)) == 2.0
     assert np.isfinite(_cmaes.damped_step_size(2.0, 1e308, none))
+    assert _cmaes.damped_step_size(2.0, 50.0, none) == pytest.approx(2 * np.exp(50))
 
 
-def test_a_step_size_out_of_bounds_is_bounded_and_counted():
-    optimizer = CMAES(3, population_size=8, sigma=1e100, seed=0)
-    candidates = optimizer.ask()
-    optimizer.tell(candidates, np.zeros(8))  # a flat generation enlarges the step
-    assert optimizer.sigma == _cmaes.MAX_SIGMA
+@pytest.mark.parametrize(("step", "bound"), [(1e12, 1e10), (1e-120, 1e-100)])
+def test_a_step_out_of_bounds_is_bounded_and_counted(step, bound):
+    optimizer = CMAES(3, population_size=8, seed=0)
+    optimizer.sigma = step
+    optimizer._bound_step()
+    assert optimizer.step_size == pytest.approx(bound)
     assert optimizer.n_bounded == 1
+
+
+def test_sigma_drifts_into_the_covariance_without_changing_the_search():
+    """The same distribution, written with another sigma, gives the same candidates."""
+    here, there = (CMAES(4, population_size=10, seed=0) for _ in range(2))
+    advance(here, 5)
+    advance(there, 5)
+    factor = 2.0**45
+    there.sigma *= factor
+    there.C, there._p_c = there.C / factor**2, there._p_c / factor
+    there._scales = there._scales / factor
+    for _ in range(30):
+        assert there.ask() == pytest.approx(here.ask(), rel=1e-9, abs=1e-12)
+        assert there.step_size == pytest.approx(here.step_size, rel=1e-9)
+        advance(here, 1)
+        advance(there, 1)
+    assert 2.0**-40 <= there.sigma <= 2.0**40
+    assert there.n_bounded == 0
+
+
+def advance(optimizer, generations):
+    for _ in range(generations):
+        candidates = optimizer.ask()
+        optimizer.tell(candidates, np.sum((candidates - 1) ** 2 * [1, 2, 3, 4], axis=1))
+
+
+@pytest.mark.parametrize("h", [True, False])
+def test_the_covariance_stalls_while_the_step_path_is_long(h):
+    optimizer = CMAES(4, population_size=10, seed=0)
+    advance(optimizer, 3)
+    optimizer._p_sigma = optimizer._p_sigma * (0.1 if h else 100.0)
+    twin = reference.CMAESState(
+        mean=optimizer.mean.copy(),
+        sigma=optimizer.sigma,
+        C=optimizer.C.copy(),
+        p_sigma=optimizer._p_sigma.copy(),
+        p_c=optimizer._p_c.copy(),
+        generation=3,
+    )
+    candidates = optimizer.ask()
+    errors = np.sum(candidates**2, axis=1)
+    p_c = optimizer._p_c.copy()
+    optimizer.tell(candidates, errors)
+    c_c = optimizer._constants.c_c
+    assert np.allclose(optimizer._p_c, (1 - c_c) * p_c) == (not h)
+    twin = reference.cmaes_generation(twin, candidates, errors, candidates[0], None)
+    assert pytest.approx(twin.C, rel=1e-9, abs=1e-12) == optimizer.C
+    assert optimizer._p_c == pytest.approx(twin.p_c, rel=1e-9, abs=1e-12)
+    assert optimizer.sigma == pytest.approx(twin.sigma, rel=1e-9)
+
+
+def test_the_decomposition_lags_where_it_is_dear_and_is_saved_so():
+    optimizer = CMAES(60, population_size=6, seed=0)
+    lag = 1 / (10 * 60 * optimizer._constants.c_cov)
+    assert lag > 1
+    for generation in range(1, 8):
+        candidates = optimizer.ask()
+        optimizer.tell(candidates, np.sum(candidates**2, axis=1))
+        assert optimizer._decomposed in range(generation - int(lag), generation + 1)
+    assert len({optimizer._decomposed, optimizer.generation}) <= 2
+    assert CMAES.from_state(optimizer.state())._decomposed == optimizer._decomposed
+
+
+def test_a_lost_generation_teaches_nothing():
+    optimizer = make_optimizer("CMA-ES-SB", NET, seed=0, population_size=12)
+    candidates = optimizer.ask()
+    optimizer.tell(candidates, landscape(candidates))
+    mean, C, best = optimizer.mean.copy(), optimizer.C.copy(), optimizer.best
+    optimizer.tell(optimizer.ask(), np.full(12, np.inf))
+    assert np.array_equal(optimizer.mean, mean)
+    assert np.array_equal(optimizer.C, C)
+    assert optimizer.best is best
+    assert not optimizer.modified.any()
+
+
+def test_the_mean_starts_at_the_centroid_of_a_given_population():
+    initial = np.random.default_rng(0).normal(5, 1, size=(20, 3))
+    assert CMAES(3, population_size=20, initial_population=initial).mean == pytest.approx(
+        initial.mean(axis=0)
+    )
 
 
 @pytest.mark.parametrize("bad", ["negative", "nan"])
@@ -103,7 +186,13 @@ def test_a_covariance_that_is_not_definite_is_repaired_and_counted(bad):
     optimizer.C = np.diag([1.0, -3.0, 2.0]) if bad == "negative" else np.full((3, 3), np.nan)
     optimizer._decompose()
     assert optimizer.n_repairs == 1
-    assert np.all(np.linalg.eigvalsh(optimizer.C) > 0)
+    eigenvalues = np.linalg.eigvalsh(optimizer.C)
+    assert eigenvalues[0] > 0
+    if bad == "negative":  # what was right stays
+        assert eigenvalues[1:] == pytest.approx([1, 2])
+    else:
+        assert not optimizer._p_sigma.any()
+        assert not optimizer._p_c.any()
     for _ in range(200):
         candidates = optimizer.ask()
         optimizer.tell(candidates, np.sum(candidates**2, axis=1))
@@ -112,8 +201,9 @@ def test_a_covariance_that_is_not_definite_is_repaired_and_counted(bad):
 
 def test_a_flat_generation_enlarges_the_step():
     flat, steep = (CMAES(4, population_size=8, seed=0) for _ in range(2))
-    flat.tell(flat.ask(), np.ones(8))
-    steep.tell(steep.ask(), 1 + 1e-9 * np.arange(8))
+    ranks = np.arange(8)
+    flat.tell(flat.ask(), np.where(ranks <= 4, 1.0, 1.0 + ranks))  # equal up to rank lambda / 2
+    steep.tell(steep.ask(), np.where(ranks <= 3, 1.0, 1.0 + ranks))
     k = flat._constants
     assert flat.sigma == pytest.approx(steep.sigma * np.exp(0.2 + k.c_sigma / k.d_sigma))
 

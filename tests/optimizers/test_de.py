@@ -90,7 +90,10 @@ def test_the_inflation_compounds_but_stays_finite():
     to_beat, modified = np.ones(4), np.array([True, False, True, True])
     for _ in range(1000):
         _de._inflate(to_beat, modified)
-    assert to_beat.tolist() == [_de.MAX_TO_BEAT, 1.0, 1.0, 1.0]
+    assert to_beat.tolist() == [1e300, 1.0, 1.0, 1.0]
+    huge = np.array([1e305, np.inf, 1.0, 1.0, 1.0])
+    _de._inflate(huge, np.ones(5, dtype=bool))
+    assert huge.tolist() == [1e305, np.inf, 1.0, 1.0, 1.0]  # never lowered; 5 // 2 of them
 
 
 def test_a_trial_wins_a_tie_but_a_non_finite_one_never_wins():

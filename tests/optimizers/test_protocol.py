@@ -197,6 +197,25 @@ def test_wrong_shapes_are_refused_in_letters_and_numbers(kind):
         optimizer.tell(candidates[:4], np.zeros(4))
 
 
+def test_settings_are_part_of_the_state():
+    de = DE.from_state(DE(3, population_size=8, F=0.7, CR=0.3, inflate=True).state())
+    assert (de.F, de.CR, de.inflate) == (0.7, 0.3, True)
+    cmaes = CMAES.from_state(CMAES(3, population_size=8, sigma=0.1, replace_mean=True).state())
+    assert (cmaes.sigma, cmaes.replace_mean) == (0.1, True)
+
+
+def test_a_state_is_strict_json_but_for_arrays():
+    for kind in (DE, CMAES):
+        state = kind(3, population_size=8).state()
+        plain = {k: v for k, v in state.items() if not isinstance(v, np.ndarray)}
+        assert json.dumps(plain, allow_nan=False)
+
+
+def test_a_generator_whose_state_is_large_is_refused():
+    with pytest.raises(ValueError, match="a generator of PCG64 or PCG64DXSM"):
+        DE(3, population_size=8, seed=np.random.Generator(np.random.MT19937(0)))
+
+
 def test_a_state_of_something_else_is_refused():
     state = DE(3, population_size=8).state()
     with pytest.raises(ValueError, match="must be one of CMAES, got one of 'DE'"):

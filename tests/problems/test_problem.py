@@ -1,7 +1,9 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
-from symbreak import Problem, load_problem, problem_names
+from symbreak import Problem, Topology, load_problem, problem_names
 from symbreak.problems import Scaling
 from symbreak.problems._classification import load_digits
 
@@ -163,7 +165,7 @@ def test_digits_are_drawn_from_it_without_overlap():
     known = {tuple(row) for row in X}
     assert set(chosen) <= known
     assert len(set(chosen)) > 0.99 * len(chosen)  # the set itself has a few twins
-    assert problem.classes == tuple("0123456789")
+    assert problem.classes == tuple(range(10))
 
 
 def test_data_depend_on_seed_and_name_only():
@@ -212,6 +214,12 @@ GOOD = np.ones((4, 2)), np.arange(4.0)
         ([[1.0, np.nan]], [1.0], {}, r"train X must be finite, got 1 NaN .* index \(0, 1\)"),
         ([[1.0, 2.0]], [np.inf], {}, "train y must be finite"),
         ([["a", "b"]], [1.0], {}, "train X must be an array of numbers"),
+        ([[1 + 2j]], [1.0], {}, "train X must be an array of numbers"),
+        ([[1e200], [-1e200]], [1.0, 2.0], {}, "too large to normalise"),
+        (*GOOD, {"hidden": 5}, r"hidden must be a sequence of layer sizes, such as \(5,\)"),
+        (*GOOD, {"population_size": 50}, "population_size of a problem must give one per family"),
+        (*GOOD, {"max_evaluations": -5}, "max_evaluations must be a whole number"),
+        (np.ones((2, 2)), ["a", None], {"task": "classification"}, "all be numbers or all be str"),
         (*GOOD, {"hidden": ()}, "at least three layer sizes"),
         (*GOOD, {"hidden": (0,)}, "each a whole number"),
         (*GOOD, {"task": "regresion"}, "unknown task 'regresion'.*'regression'"),
@@ -231,6 +239,23 @@ GOOD = np.ones((4, 2)), np.arange(4.0)
 def test_bad_data_are_refused_in_words(X, y, options, message):
     with pytest.raises(ValueError, match=message):
         Problem.from_arrays(X, y, **options)
+
+
+def test_data_that_do_not_fit_the_network_are_refused():
+    problem = load_problem("sinc")
+    with pytest.raises(ValueError, match=r"train X must have shape \(K, 3\) for a 3-5-1 network"):
+        dataclasses.replace(problem, topology=Topology.parse("3-5-1"))
+
+
+def test_other_parts_are_normalised_by_the_training_set():
+    X = np.arange(10.0)[:, None]
+    problem = Problem.from_arrays(X, X, validation=(X + 100, X + 100))
+    assert problem.validation.X.mean() > 10
+    assert problem.validation.y.mean() > 10
+
+
+def test_problems_have_their_own_streams():
+    assert not np.array_equal(load_problem("sinc").train.X, load_problem("inc-sinc").train.X)
 
 
 @pytest.mark.parametrize("name", ["snic", "SINC", "sinc_2d", ""])

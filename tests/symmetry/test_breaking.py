@@ -39,6 +39,24 @@ def test_breaking_replaces_candidates_by_replicas_and_says_which(kind, topology,
         assert np.abs(replicas(before, topology) - after).max(axis=1).min() == 0
 
 
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_wrong_shapes_are_refused_before_the_compiled_code(kind):
+    breaking, rng = kind(Topology.parse("1-5-1")), np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"population must have shape \(N_p, D\) = \(N_p, 10\)"):
+        breaking(np.zeros((3, 4)), np.zeros(10), rng)
+    with pytest.raises(ValueError, match=r"anchor must have shape \(D,\) = \(10,\)"):
+        breaking(np.zeros((3, 10)), np.zeros(4), rng)
+
+
+def test_ties_change_nothing():
+    topology, rng = Topology.parse("1-2-1"), np.random.default_rng(0)
+    population = np.array([[0.0, 0.0, 1.0, 1.0], [1.0, 2.0, 1.0, 2.0]])
+    _, modified = ProximityBreaking(topology)(population, np.array([3.0, -1.0, 3.0, -1.0]), rng)
+    assert modified.tolist() == [False, False]
+    _, modified = InvariantBreaking(topology)(np.array([[1.0, -0.0, 2.0, 0.0]]), np.zeros(4), rng)
+    assert not modified.any()
+
+
 @given(topologies(), seeds())
 def test_proximity_breaking_never_moves_a_candidate_away_from_the_anchor(topology, seed):
     population, anchor, rng = drawn(topology, seed)

@@ -110,6 +110,15 @@ def test_too_many_replicas_are_refused_with_their_number():
         replicas(np.zeros(77), Topology.parse("2-5-3-2-1-2-3-5-2"))
 
 
+def test_a_vector_of_another_network_is_refused():
+    with pytest.raises(ValueError, match=r"theta must have shape .* = \(..., 2\) for a 1-1-1"):
+        flip(np.zeros(3), Topology.parse("1-1-1"), 0, 0)
+
+
+def test_the_limit_of_enumeration_is_about_a_million():
+    assert len(replicas(np.zeros(29), Topology.parse("3-4-1-4-1"))) == 294_912
+
+
 def test_neurons_that_do_not_exist_are_refused():
     topology = Topology.parse("2-3-1-3-1")
     theta = np.zeros(topology.dim)

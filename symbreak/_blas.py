@@ -17,7 +17,7 @@ R = TypeVar("R")
 # thread, sets it to one, the last to leave sets it back.
 _lock = threading.Lock()
 _inside = 0
-_before: list[int] = []
+_before: list[tuple[Any, int]] = []  # libraries to set back
 
 
 @cache
@@ -36,8 +36,9 @@ def one_blas_thread() -> Iterator[None]:
     global _inside, _before
     with _lock:
         if _inside == 0:
-            _before = [library.get_num_threads() for library in _libraries()]
-            for library in _libraries():
+            _before = [(library, library.get_num_threads()) for library in _libraries()]
+            _before = [(library, n) for library, n in _before if n != 1]
+            for library, _ in _before:
                 _set_num_threads(library, 1)
         _inside += 1
     try:
@@ -46,7 +47,7 @@ def one_blas_thread() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if _inside == 0:
-                for library, n in zip(_libraries(), _before, strict=True):
+                for library, n in _before:
                     _set_num_threads(library, n)
 
 

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 import scipy
 
+from symbreak._blas import one_blas_thread
 from symbreak._checks import Array, IntArray, check_count
 from symbreak._interrupts import deferred_interrupts
 from symbreak._version import __version__
@@ -124,7 +125,7 @@ def train(
         **settings,
     )
     interrupted = threading.Event()
-    with deferred_interrupts(interrupted.set):
+    with deferred_interrupts(interrupted.set), one_blas_thread():
         while not run.finished and not interrupted.is_set():
             run.step()
             answer = None if callback is None else callback(run.progress)

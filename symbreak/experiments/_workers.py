@@ -22,8 +22,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from threadpoolctl import threadpool_limits
-
+from symbreak._blas import one_blas_thread
 from symbreak._checks import check_count, check_real
 from symbreak._interrupts import deferred_interrupts
 from symbreak.experiments._schema import StoreError
@@ -240,7 +239,7 @@ def _work(pipe: Connection, path: Path, stop: Any, checkpoint_every: float) -> N
         with suppress(OSError):  # the driver is gone; the store has all that matters
             pipe.send((status, n_evaluations, error))
 
-    with threadpool_limits(1), suppress(EOFError):
+    with one_blas_thread(), suppress(EOFError):
         try:
             with Store(path, create=False) as store:
                 while (run := pipe.recv()) is not None:

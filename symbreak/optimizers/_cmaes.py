@@ -6,11 +6,14 @@ import math
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike
 
 from symbreak._blas import single_threaded_blas
-from symbreak._checks import Array, check_finite, check_real, check_theta
+from symbreak._checks import Array, Mask, check_finite, check_real, check_theta
 from symbreak.optimizers._base import Optimizer
+
+_compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 #: Bounds of the step along the widest axis: beyond them a search is lost (paper-notes 9).
 MIN_STEP, MAX_STEP = 1e-100, 1e10
@@ -117,8 +120,9 @@ class CMAES(Optimizer):
     @single_threaded_blas
     def _propose(self) -> Array:
         z = self._rng.standard_normal((self.population_size, self.dim))  # ~ N(0, I)
-        y = (z * self._scales) @ self._B.T  # ~ N(0, C)
-        return self.mean + self.sigma * y
+        candidates: Array = z @ (self._B * (self.sigma * self._scales)).T  # ~ N(0, sigma^2 C)
+        candidates += self.mean
+        return candidates
 
     @single_threaded_blas
     def _update(self, candidates: Array, errors: Array) -> None:
@@ -130,52 +134,25 @@ class CMAES(Optimizer):
         assert anchor is not None  # since an error is finite
         broken, self.modified = self.breaking(candidates, anchor, self._rng)
 
-        chosen = order[: len(self._constants.w)]
-        x = broken[chosen]
-        shift = x.mean(axis=0) - candidates[chosen].mean(axis=0)
-        replaced = self.modified[chosen, None] & self.replace_mean  # Algorithm 3
-        for_mean = np.where(replaced, anchor, x)
-        old_mean, self.mean = self.mean, self._constants.w @ for_mean
-        h = self._update_paths((self.mean - old_mean) / self.sigma)
-        self._update_covariance((x - old_mean) / self.sigma, h)
-        self._update_step_size(shift)
+        k = self._constants
+        chosen = order[: len(k.w)]
+        old_mean, x = self.mean, broken[chosen]
+        moved = self.modified[chosen] & self.replace_mean
+        self.mean, shift = _mean_and_shift(x, candidates[chosen], moved, anchor, k.w)
+        y = (self.mean - old_mean) / self.sigma
+        _update_sigma_path(self._p_sigma, y, self._B, self._scales, k.c_sigma, k.mu_eff)
+        length = float(np.linalg.norm(self._p_sigma)) / k.chi_n
+        settled = math.sqrt(1 - (1 - k.c_sigma) ** (2 * (self.generation + 1)))
+        h = length / settled < 1.4 + 2 / (self.dim + 1)  # else p_c stalls
+        self._p_c = (1 - k.c_c) * self._p_c + h * math.sqrt(k.c_c * (2 - k.c_c) * k.mu_eff) * y
+        steps = (x - old_mean) / self.sigma
+        _update_covariance(self.C, self._p_c, steps, k.w, h, k.c_c, k.mu_cov, k.c_cov)
+        self.sigma = damped_step_size(self.sigma, k.c_sigma / k.d_sigma * (length - 1), shift)
         if errors[order[0]] == errors[order[self.population_size // 2]]:  # flat
-            self.sigma *= math.exp(0.2 + self._constants.c_sigma / self._constants.d_sigma)
-        if self.generation + 1 >= self._decomposed + 1 / (10 * self.dim * self._constants.c_cov):
+            self.sigma *= math.exp(0.2 + k.c_sigma / k.d_sigma)
+        if self.generation + 1 >= self._decomposed + 1 / (10 * self.dim * k.c_cov):
             self._decompose()
         self._bound_step()
-
-    def _update_paths(self, y: Array) -> bool:
-        """Evolution paths from the step ``y`` of the mean; whether p_c took it in (h)."""
-        k = self._constants
-        whitened = self._B @ ((self._B.T @ y) / self._scales)  # C^-1/2 y
-        self._p_sigma = (1 - k.c_sigma) * self._p_sigma + math.sqrt(
-            k.c_sigma * (2 - k.c_sigma) * k.mu_eff
-        ) * whitened
-        settled = math.sqrt(1 - (1 - k.c_sigma) ** (2 * (self.generation + 1)))
-        h = np.linalg.norm(self._p_sigma) / settled / k.chi_n < 1.4 + 2 / (self.dim + 1)
-        self._p_c = (1 - k.c_c) * self._p_c
-        if h:
-            self._p_c += math.sqrt(k.c_c * (2 - k.c_c) * k.mu_eff) * y
-        return bool(h)
-
-    def _update_covariance(self, y: Array, h: bool) -> None:
-        """Rank-one and rank-mu update; ``y`` (mu, D) are steps about the old mean."""
-        k = self._constants
-        rank_one = np.outer(self._p_c, self._p_c)
-        if not h:
-            rank_one += k.c_c * (2 - k.c_c) * self.C
-        rank_mu = (y.T * k.w) @ y
-        self.C = (
-            (1 - k.c_cov) * self.C
-            + k.c_cov / k.mu_cov * rank_one
-            + k.c_cov * (1 - 1 / k.mu_cov) * rank_mu
-        )
-
-    def _update_step_size(self, shift: Array) -> None:
-        k = self._constants
-        log_step = (k.c_sigma / k.d_sigma) * (float(np.linalg.norm(self._p_sigma)) / k.chi_n - 1)
-        self.sigma = damped_step_size(self.sigma, log_step, shift)
 
     def _bound_step(self) -> None:
         """Keep the step in bounds and sigma near 1, without changing the distribution."""
@@ -208,3 +185,55 @@ class CMAES(Optimizer):
             self.C = (self._B * eigenvalues) @ self._B.T
             self.n_repairs += 1
         self._scales = np.sqrt(eigenvalues)
+
+
+@_compiled
+def _mean_and_shift(
+    x: Array, before: Array, moved: Mask, anchor: Array, w: Array
+) -> tuple[Array, Array]:
+    """The new mean, where moved candidates count as the anchor (Algorithm 3).
+
+    And the shift of the plain centroid by breaking, from ``before`` to ``x``, both (mu, D).
+    """
+    mu, D = x.shape
+    mean, shift = np.zeros(D), np.zeros(D)
+    for j in range(mu):
+        for d in range(D):
+            mean[d] += w[j] * (anchor[d] if moved[j] else x[j, d])
+            shift[d] += x[j, d] - before[j, d]
+    return mean, shift / mu
+
+
+@_compiled
+def _update_sigma_path(
+    p_sigma: Array, y: Array, B: Array, scales: Array, c_sigma: float, mu_eff: float
+) -> None:
+    """``p_sigma <- (1 - c_sigma) p_sigma + sqrt(c_sigma (2 - c_sigma) mu_eff) C^-1/2 y``."""
+    D = len(y)
+    factor = math.sqrt(c_sigma * (2 - c_sigma) * mu_eff)
+    for d in range(D):
+        p_sigma[d] *= 1 - c_sigma
+    for k in range(D):  # C^-1/2 = B diag(1 / scales) B'
+        along = 0.0
+        for d in range(D):
+            along += B[d, k] * y[d]
+        for d in range(D):
+            p_sigma[d] += factor * B[d, k] * along / scales[k]
+
+
+@_compiled
+def _update_covariance(
+    C: Array, p_c: Array, y: Array, w: Array, h: bool, c_c: float, mu_cov: float, c_cov: float
+) -> None:
+    """Rank-one update by the path and rank-mu update by the steps y (mu, D), in place."""
+    mu, D = y.shape
+    rank_one, rank_mu = c_cov / mu_cov, c_cov * (1 - 1 / mu_cov)
+    keep = 1 - c_cov + (0.0 if h else rank_one * c_c * (2 - c_c))
+    for i in range(D):
+        for j in range(D):
+            C[i, j] = keep * C[i, j] + rank_one * p_c[i] * p_c[j]
+    for k in range(mu):
+        for i in range(D):
+            a = rank_mu * w[k] * y[k, i]
+            for j in range(D):
+                C[i, j] += a * y[k, j]

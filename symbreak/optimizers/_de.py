@@ -62,7 +62,7 @@ class DE(Optimizer):
             self.population, self.errors, self._to_beat = candidates, errors.copy(), errors.copy()
         else:
             _select(self.population, self.errors, self._to_beat, candidates, errors)
-        centroid = self.population.mean(axis=0)  # paper-notes 4
+        centroid = _centroid(self.population)  # paper-notes 4
         self.population, self.modified = self.breaking(self.population, centroid, self._rng)
         if self.inflate and not first:
             _inflate(self._to_beat, self.modified)
@@ -108,6 +108,16 @@ def _select(
             for d in range(population.shape[1]):  # compiles 2 s faster than a row assignment
                 population[i, d] = trials[i, d]
             errors[i] = to_beat[i] = trial_errors[i]
+
+
+@_compiled
+def _centroid(population: Array) -> Array:
+    N, D = population.shape
+    centroid = np.zeros(D)
+    for i in range(N):
+        for d in range(D):
+            centroid[d] += population[i, d]
+    return centroid / N
 
 
 @_compiled

@@ -146,11 +146,9 @@ def _make_shifts_positive(
 ) -> None:
     """Rule-1 (Lemma 5.1): flip the neurons whose shift is negative."""
     for i in range(len(population)):
-        theta = population[i]
         for n in range(len(block)):
-            if theta[shifts[n]] < 0:
-                for p in block[n]:
-                    theta[p] = -theta[p]
+            if population[i, shifts[n]] < 0:
+                _flip_block(population, i, block, n)
                 modified[i] = True
 
 
@@ -158,11 +156,10 @@ def _make_shifts_positive(
 def _sort_by_shift(population: Array, block: IntArray, shifts: IntArray, modified: Mask) -> None:
     """Rule-2 (Lemma 5.3): neurons in ascending order of shift, by insertion."""
     for i in range(len(population)):
-        theta = population[i]
         for first in range(1, len(block)):
             n = first
-            while n > 0 and theta[shifts[n]] < theta[shifts[n - 1]]:
-                _swap_blocks(theta, block[n], block[n - 1])
+            while n > 0 and population[i, shifts[n]] < population[i, shifts[n - 1]]:
+                _swap_blocks(population, i, block, n, n - 1)
                 modified[i] = True
                 n -= 1
 
@@ -171,12 +168,10 @@ def _sort_by_shift(population: Array, block: IntArray, shifts: IntArray, modifie
 def _flip_towards(population: Array, anchor: Array, block: IntArray, modified: Mask) -> None:
     """Algorithm 1, first half: flip each neuron that is then nearer to the anchor's."""
     for i in range(len(population)):
-        theta = population[i]
         for n in range(len(block)):
             # ||-b - c||^2 < ||b - c||^2 is b.c < 0: no distance needs computing.
-            if _agreement(theta, block[n], anchor, block[n]) < 0:
-                for p in block[n]:
-                    theta[p] = -theta[p]
+            if _agreement(population, i, anchor, block, n, n) < 0:
+                _flip_block(population, i, block, n)
                 modified[i] = True
 
 
@@ -190,31 +185,37 @@ def _swap_towards(
     """
     N = len(block)
     for i in range(len(population)):
-        theta = population[i]
         m = int(pairs[i, 0] * N)
         n = int(pairs[i, 1] * (N - 1))
         if n >= m:
             n += 1
         # D_1 > D_2, with the squared lengths cancelled
-        apart = _agreement(theta, block[m], anchor, block[m])
-        apart += _agreement(theta, block[n], anchor, block[n])
-        exchanged = _agreement(theta, block[m], anchor, block[n])
-        exchanged += _agreement(theta, block[n], anchor, block[m])
+        apart = _agreement(population, i, anchor, block, m, m)
+        apart += _agreement(population, i, anchor, block, n, n)
+        exchanged = _agreement(population, i, anchor, block, m, n)
+        exchanged += _agreement(population, i, anchor, block, n, m)
         if exchanged > apart:
-            _swap_blocks(theta, block[m], block[n])
+            _swap_blocks(population, i, block, m, n)
             modified[i] = True
 
 
 @_compiled
-def _agreement(theta: Array, block: IntArray, anchor: Array, anchor_block: IntArray) -> float:
-    """Inner product of a block of a candidate with a block of the anchor."""
+def _agreement(population: Array, i: int, anchor: Array, block: IntArray, m: int, n: int) -> float:
+    """Inner product of neuron m of candidate i with neuron n of the anchor."""
     total = 0.0
-    for p in range(len(block)):
-        total += theta[block[p]] * anchor[anchor_block[p]]
+    for p in range(block.shape[1]):
+        total += population[i, block[m, p]] * anchor[block[n, p]]
     return total
 
 
 @_compiled
-def _swap_blocks(theta: Array, block: IntArray, other: IntArray) -> None:
-    for p in range(len(block)):
-        theta[block[p]], theta[other[p]] = theta[other[p]], theta[block[p]]
+def _flip_block(population: Array, i: int, block: IntArray, n: int) -> None:
+    for p in range(block.shape[1]):
+        population[i, block[n, p]] = -population[i, block[n, p]]
+
+
+@_compiled
+def _swap_blocks(population: Array, i: int, block: IntArray, m: int, n: int) -> None:
+    for p in range(block.shape[1]):
+        a, b = block[m, p], block[n, p]
+        population[i, a], population[i, b] = population[i, b], population[i, a]

@@ -84,7 +84,7 @@ class Optimizer(ABC):
             )
         self._asked: Array | None = None
         if initial_population is not None:
-            self._asked = self._check_candidates(initial_population, "initial_population")
+            self._asked = self._check_candidates(initial_population, "initial_population").copy()
 
     @property
     def step_size(self) -> float | None:
@@ -174,7 +174,7 @@ class Optimizer(ABC):
                 f"got {candidates.shape}."
             )
         check_finite(name, candidates)
-        return candidates.copy()
+        return candidates
 
 
 def _copied(value: Any) -> Any:

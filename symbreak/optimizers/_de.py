@@ -59,7 +59,8 @@ class DE(Optimizer):
     def _update(self, candidates: Array, errors: Array) -> None:
         first = self.population is None
         if first:
-            self.population, self.errors, self._to_beat = candidates, errors.copy(), errors.copy()
+            self.population = candidates.copy()
+            self.errors, self._to_beat = errors.copy(), errors.copy()
         else:
             _select(self.population, self.errors, self._to_beat, candidates, errors)
         centroid = _centroid(self.population)  # paper-notes 4

@@ -1,0 +1,244 @@
+"""Summaries and rank tests of finished runs, as in Section 6 (paper-notes 22 and 23).
+
+Every function takes ``runs``, a row per run with the columns problem, family, method, repetition
+and the value to judge by; rows without that value are left out. What stands in the way of a
+number is said in the column ``note``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from symbreak._checks import Array
+from symbreak._random import stream
+
+#: Level of significance of all tests.
+LEVEL = 0.05
+#: Below so many repetitions the asymptotic p-values of rank tests are rough.
+FEW = 5
+#: The whole interval of a ratio must lie in [1 / MARGIN, MARGIN] to be called similar.
+MARGIN = 1.25
+
+Samples = Mapping[str, Array]
+
+
+def compared_methods(family: str) -> tuple[str, str, str]:
+    """The three that the paper compares in a family: plain, INV-SB and SB."""
+    return family, f"{family}-INV-SB", f"{family}-SB"
+
+
+def summary(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
+    """Moments and quartiles, a row per problem, family and method.
+
+    Normalised values are divided by the largest mean of the family's plain, INV-SB and SB;
+    ``best`` marks the smallest mean of these three, where there are two to compare.
+    """
+    columns = ["problem", "family", "method", "n", "mean", "std", "median", "q1", "q3"]
+    columns += ["normalised_mean", "normalised_std", "normalised_median", "best", "note"]
+    rows: list[dict[str, Any]] = []
+    for problem, family, samples in _families(runs, value):
+        three = compared_methods(family)
+        means = {method: samples[method].mean() for method in three if method in samples}
+        scale, trouble = _normaliser(means, three)
+        for method, values in samples.items():
+            row = _moments(values)
+            for name in ("mean", "std", "median"):
+                row[f"normalised_{name}"] = row[name] / scale
+            best = len(means) > 1 and method in means and means[method] == min(means.values())
+            alone = ["one run, no standard deviation"] if len(values) == 1 else []
+            row |= {"best": bool(best), "note": "; ".join(alone + trouble)}
+            rows.append({"problem": problem, "family": family, "method": method, **row})
+    return pd.DataFrame(rows, columns=columns)
+
+
+def kruskal_wallis(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
+    """Is there any difference among the three of a family? A row per problem and family.
+
+    Ranks are corrected for ties. Without two samples of two runs p is NaN.
+    """
+    columns = ["problem", "family", "methods", "statistic", "p", "significant", "ties", "note"]
+    rows = [
+        {"problem": problem, "family": family, **_kruskal(samples, compared_methods(family))}
+        for problem, family, samples in _families(runs, value)
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def pairwise(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
+    """Wilcoxon rank-sum tests, a row per problem, family and pair ``(a, b)`` of the three.
+
+    ``p`` is two-sided and asymptotic with tie correction, ``p_holm`` Holm's adjustment over
+    the family's pairs. As in the paper a pair is ``significant`` only if the family's
+    Kruskal-Wallis test rejects too. ``a12`` is Vargha and Delaney's effect size: the
+    probability that a run of ``a`` has a smaller, hence better, error than one of ``b``, ties
+    counting half; ``better`` names the one it favours if the pair is significant.
+    """
+    columns = ["problem", "family", "a", "b", "n_a", "n_b", "median_a", "median_b", "p", "p_holm"]
+    columns += ["a12", "significant", "significant_holm", "better", "ties", "note"]
+    rows: list[dict[str, Any]] = []
+    for problem, family, samples in _families(runs, value):
+        three = compared_methods(family)
+        rejected = _kruskal(samples, three)["significant"]
+        pairs = [_compare(samples, a, b) for a, b in combinations(three, 2)]
+        for pair, p_holm in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
+            significant = bool(rejected and pair["p"] < LEVEL)
+            favoured = pair["a"] if pair["a12"] > 0.5 else pair["b"]
+            pair["p_holm"] = p_holm
+            pair["significant"] = significant
+            pair["significant_holm"] = bool(rejected and p_holm < LEVEL)
+            pair["better"] = favoured if significant else ""
+            rows.append({"problem": problem, "family": family, **pair})
+    return pd.DataFrame(rows, columns=columns)
+
+
+def ideal_against_approximate(
+    runs: pd.DataFrame, seed: int = 0, n_bootstrap: int = 2000, value: str = "table_error"
+) -> pd.DataFrame:
+    """Mean of SB-BF divided by mean of SB, a row per problem and family that has both.
+
+    ``low`` and ``high`` are the 95 % percentile interval of a bootstrap. The two are
+    ``similar`` if all of it lies in [0.8, 1.25]; ``verdict`` is ``"similar"``, else
+    ``"ideal better"`` or ``"ideal worse"`` if the interval leaves out 1, else ``"undecided"``.
+    """
+    columns = ["problem", "family", "n_ideal", "n_approximate", "mean_ideal", "mean_approximate"]
+    columns += ["ratio", "low", "high", "similar", "verdict", "note"]
+    rows: list[dict[str, Any]] = []
+    for problem, family, samples in _families(runs, value):
+        names = f"{family}-SB-BF", f"{family}-SB"
+        if any(name not in samples for name in names):
+            continue
+        ideal, approximate = (samples[name] for name in names)
+        row = {"n_ideal": len(ideal), "n_approximate": len(approximate)}
+        row |= {"mean_ideal": ideal.mean(), "mean_approximate": approximate.mean()}
+        rng = stream(seed, problem, family)  # other problems in the store change nothing here
+        row |= _ratio_of_means(ideal, approximate, names, rng, n_bootstrap)
+        rows.append({"problem": problem, "family": family, **row})
+    return pd.DataFrame(rows, columns=columns)
+
+
+def holm(p_values: ArrayLike) -> Array:
+    """Holm's step-down adjustment; NaN, a test not made, stays NaN and does not count."""
+    p = np.array(p_values, dtype=np.float64)
+    made = np.flatnonzero(~np.isnan(p))
+    order = made[np.argsort(p[made], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    p[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return p
+
+
+def _families(runs: pd.DataFrame, value: str) -> Iterator[tuple[str, str, dict[str, Array]]]:
+    """Problem, family and the values of each of its methods, in the order of the rows."""
+    judged = runs.dropna(subset=[value])
+    for (problem, family), group in judged.groupby(["problem", "family"], sort=False):
+        by_method = group.groupby("method", sort=False)[value]
+        samples = {str(method): part.to_numpy(np.float64) for method, part in by_method}
+        yield str(problem), str(family), samples
+
+
+def _moments(values: Array) -> dict[str, Any]:
+    with np.errstate(invalid="ignore"):  # infinite errors have no spread
+        std = values.std(ddof=1) if len(values) > 1 else np.nan
+        q1, median, q3 = np.quantile(values, [0.25, 0.5, 0.75])
+    return {
+        "n": len(values),
+        "mean": values.mean(),
+        "std": std,
+        "median": median,
+        "q1": q1,
+        "q3": q3,
+    }
+
+
+def _normaliser(means: Mapping[str, float], three: tuple[str, ...]) -> tuple[float, list[str]]:
+    """The largest mean, NaN if it cannot divide, and what is to be said about it."""
+    scale = max(means.values(), default=np.nan)
+    if not means:
+        return np.nan, [f"nothing to normalise by: missing {', '.join(three)}"]
+    if scale == 0 or not np.isfinite(scale):
+        return np.nan, [f"nothing to normalise by: the largest mean is {scale:g}"]
+    missing = [method for method in three if method not in means]
+    return scale, [f"normalised without {', '.join(missing)}"] if missing else []
+
+
+def _obstacles(samples: Samples, methods: tuple[str, ...]) -> list[str]:
+    """What stands in the way of a test, in words."""
+    sizes = {method: len(samples.get(method, ())) for method in methods}
+    missing = [method for method, n in sizes.items() if n == 0]
+    single = [method for method, n in sizes.items() if n == 1]
+    notes = [f"missing: {', '.join(missing)}"] if missing else []
+    notes += [f"too few repetitions: {', '.join(single)}"] if single else []
+    few = any(1 < n < FEW for n in sizes.values())
+    return [*notes, f"fewer than {FEW} repetitions: p is rough"] if few else notes
+
+
+def _kruskal(samples: Samples, methods: tuple[str, ...]) -> dict[str, Any]:
+    tested = {m: samples[m] for m in methods if len(samples.get(m, ())) > 1}
+    notes = _obstacles(samples, methods)
+    pooled = np.concatenate([*tested.values(), []])
+    if len(tested) < 2:
+        statistic = p = np.nan
+        notes.append("no test")
+    elif np.all(pooled == pooled[0]):  # SciPy divides 0 by 0
+        statistic, p = 0.0, 1.0
+        notes.append("all errors are equal")
+    else:
+        statistic, p = stats.kruskal(*tested.values())
+    row = {"methods": ", ".join(tested), "statistic": float(statistic), "p": float(p)}
+    return {**row, "significant": bool(p < LEVEL), "ties": _ties(pooled), "note": "; ".join(notes)}
+
+
+def _compare(samples: Samples, a: str, b: str) -> dict[str, Any]:
+    """The rank-sum test of one pair, before anything is said of the family."""
+    none = np.empty(0)
+    x, y = samples.get(a, none), samples.get(b, none)
+    notes = _obstacles(samples, (a, b))
+    row: dict[str, Any] = {"a": a, "b": b, "n_a": len(x), "n_b": len(y), "p": np.nan, "a12": np.nan}
+    row["median_a"], row["median_b"] = (np.median(v) if len(v) else np.nan for v in (x, y))
+    row["ties"] = _ties(pooled := np.concatenate([x, y]))
+    if len(x) and len(y):
+        test = stats.mannwhitneyu(x, y, alternative="two-sided", method="asymptotic")
+        row["a12"] = 1 - float(test.statistic) / (len(x) * len(y))  # its U counts a > b
+        if min(len(x), len(y)) > 1:
+            row["p"] = float(test.pvalue)
+            notes += ["all errors are equal"] if np.all(pooled == pooled[0]) else []
+    return {**row, "note": "; ".join(notes + (["no test"] if np.isnan(row["p"]) else []))}
+
+
+def _ties(values: Array) -> bool:
+    return len(np.unique(values)) < len(values)
+
+
+def _ratio_of_means(
+    ideal: Array,
+    approximate: Array,
+    names: tuple[str, str],
+    rng: np.random.Generator,
+    n_bootstrap: int,
+) -> dict[str, Any]:
+    """The ratio, its interval and what they mean."""
+    notes = _obstacles({names[0]: ideal, names[1]: approximate}, names)
+    notes = [note.removesuffix(": p is rough") for note in notes]
+    low = high = np.nan
+    with np.errstate(divide="ignore", invalid="ignore"):  # a mean of 0 or infinity
+        ratio = float(ideal.mean() / approximate.mean())
+        if min(len(ideal), len(approximate)) > 1:
+            low, high = stats.bootstrap(
+                (ideal, approximate),
+                lambda x, y, axis: x.mean(axis=axis) / y.mean(axis=axis),
+                n_resamples=n_bootstrap,
+                vectorized=True,
+                method="percentile",
+                random_state=rng,
+            ).confidence_interval
+            notes += ["a resampled mean is 0: no interval"] if np.isnan(low + high) else []
+    similar = bool(1 / MARGIN <= low and high <= MARGIN)
+    verdict = "ideal better" if high < 1 else "ideal worse" if low > 1 else "undecided"
+    row = {"ratio": ratio, "low": float(low), "high": float(high), "similar": similar}
+    return {**row, "verdict": "similar" if similar else verdict, "note": "; ".join(notes)}

@@ -52,8 +52,7 @@ def summary(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
             for name in ("mean", "std", "median"):
                 row[f"normalised_{name}"] = row[name] / scale
             best = len(means) > 1 and method in means and means[method] == min(means.values())
-            alone = ["one run, no standard deviation"] if len(values) == 1 else []
-            row |= {"best": bool(best), "note": "; ".join(alone + trouble)}
+            row |= {"best": bool(best), "note": "; ".join(_oddities(values) + trouble)}
             rows.append({"problem": problem, "family": family, "method": method, **row})
     return pd.DataFrame(rows, columns=columns)
 
@@ -145,15 +144,20 @@ def _families(runs: pd.DataFrame, value: str) -> Iterator[tuple[str, str, dict[s
 def _moments(values: Array) -> dict[str, Any]:
     with np.errstate(invalid="ignore"):  # infinite errors have no spread
         std = values.std(ddof=1) if len(values) > 1 else np.nan
-        q1, median, q3 = np.quantile(values, [0.25, 0.5, 0.75])
+        q1, q3 = np.quantile(values, [0.25, 0.75])
     return {
         "n": len(values),
         "mean": values.mean(),
         "std": std,
-        "median": median,
+        "median": np.median(values),
         "q1": q1,
         "q3": q3,
     }
+
+
+def _oddities(values: Array) -> list[str]:
+    notes = ["one run, no standard deviation"] if len(values) == 1 else []
+    return notes if np.all(np.isfinite(values)) else [*notes, "infinite errors"]
 
 
 def _normaliser(means: Mapping[str, float], three: tuple[str, ...]) -> tuple[float, list[str]]:
@@ -167,15 +171,15 @@ def _normaliser(means: Mapping[str, float], three: tuple[str, ...]) -> tuple[flo
     return scale, [f"normalised without {', '.join(missing)}"] if missing else []
 
 
-def _obstacles(samples: Samples, methods: tuple[str, ...]) -> list[str]:
-    """What stands in the way of a test, in words."""
+def _obstacles(samples: Samples, methods: tuple[str, ...], result: str = "p") -> list[str]:
+    """What stands in the way of a result, or makes it rough, in words."""
     sizes = {method: len(samples.get(method, ())) for method in methods}
     missing = [method for method, n in sizes.items() if n == 0]
     single = [method for method, n in sizes.items() if n == 1]
     notes = [f"missing: {', '.join(missing)}"] if missing else []
     notes += [f"too few repetitions: {', '.join(single)}"] if single else []
     few = any(1 < n < FEW for n in sizes.values())
-    return [*notes, f"fewer than {FEW} repetitions: p is rough"] if few else notes
+    return [*notes, f"fewer than {FEW} repetitions: {result} is rough"] if few else notes
 
 
 def _kruskal(samples: Samples, methods: tuple[str, ...]) -> dict[str, Any]:
@@ -223,8 +227,8 @@ def _ratio_of_means(
     n_bootstrap: int,
 ) -> dict[str, Any]:
     """The ratio, its interval and what they mean."""
-    notes = _obstacles({names[0]: ideal, names[1]: approximate}, names)
-    notes = [note.removesuffix(": p is rough") for note in notes]
+    samples = dict(zip(names, (ideal, approximate), strict=True))
+    notes = _obstacles(samples, names, "the interval")
     low = high = np.nan
     with np.errstate(divide="ignore", invalid="ignore"):  # a mean of 0 or infinity
         ratio = float(ideal.mean() / approximate.mean())
@@ -237,8 +241,9 @@ def _ratio_of_means(
                 method="percentile",
                 random_state=rng,
             ).confidence_interval
-            notes += ["a resampled mean is 0: no interval"] if np.isnan(low + high) else []
-    similar = bool(1 / MARGIN <= low and high <= MARGIN)
+    if np.isnan(low + high):
+        notes.append("no interval")
+    similar = bool(low >= 1 / MARGIN and high <= MARGIN)
     verdict = "ideal better" if high < 1 else "ideal worse" if low > 1 else "undecided"
     row = {"ratio": ratio, "low": float(low), "high": float(high), "similar": similar}
     return {**row, "verdict": "similar" if similar else verdict, "note": "; ".join(notes)}

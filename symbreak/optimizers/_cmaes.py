@@ -90,7 +90,7 @@ class CMAES(Optimizer):
     family: ClassVar = "CMA-ES"
     _saved: ClassVar = (
         *("replace_mean", "mean", "sigma", "C"),
-        *("_B", "_scales", "_p_sigma", "_p_c", "_decomposed"),
+        *("_B", "_scales", "_root", "_p_sigma", "_p_c", "_decomposed"),
     )
 
     def __init__(
@@ -111,6 +111,7 @@ class CMAES(Optimizer):
         self.replace_mean = replace_mean
         self.C = np.eye(dim)
         self._B, self._scales = np.eye(dim), np.ones(dim)  # C = B diag(scales^2) B'
+        self._root = np.eye(dim)  # C^1/2
         self._p_sigma, self._p_c = np.zeros(dim), np.zeros(dim)
         self._decomposed = 0  # generation of the last decomposition
         self._constants = strategy_constants(dim, self.population_size)
@@ -126,7 +127,7 @@ class CMAES(Optimizer):
     @single_threaded_blas
     def _propose(self) -> Array:
         z = self._rng.standard_normal((self.population_size, self.dim))  # ~ N(0, I)
-        candidates: Array = z @ (self._B * (self.sigma * self._scales)).T  # ~ N(0, sigma^2 C)
+        candidates: Array = z @ (self.sigma * self._root)  # ~ N(0, sigma^2 C)
         candidates += self.mean
         return candidates
 
@@ -174,9 +175,10 @@ class CMAES(Optimizer):
             self.C = self.C * factor * factor
             self._p_c = self._p_c * factor
             self._scales = self._scales * factor
+            self._root = self._root * factor
 
     def _decompose(self) -> None:
-        """Eigenvectors and axis lengths of C; a C that is not positive definite is repaired."""
+        """Eigenvectors, axis lengths and root of C, repaired if it is not positive definite."""
         self._decomposed = self.generation + 1
         finite = math.isfinite(float(self.C.sum() + self._p_sigma.sum()))
         if finite:
@@ -191,6 +193,9 @@ class CMAES(Optimizer):
             self.C = (self._B * eigenvalues) @ self._B.T
             self.n_repairs += 1
         self._scales = np.sqrt(eigenvalues)
+        # The symmetric root is unique, where B is not: eigenvectors come with either sign, and
+        # in any rotation where eigenvalues are equal, as another LAPACK pleases.
+        self._root = (self._B * self._scales) @ self._B.T
 
 
 @_compiled

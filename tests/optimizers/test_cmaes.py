@@ -107,7 +107,7 @@ def test_sigma_drifts_into_the_covariance_without_changing_the_search():
     factor = 2.0**45
     there.sigma *= factor
     there.C, there._p_c = there.C / factor**2, there._p_c / factor
-    there._scales = there._scales / factor
+    there._scales, there._root = there._scales / factor, there._root / factor
     for _ in range(30):
         assert there.ask() == pytest.approx(here.ask(), rel=1e-9, abs=1e-12)
         assert there.step_size == pytest.approx(here.step_size, rel=1e-9)
@@ -146,6 +146,19 @@ def test_the_covariance_stalls_while_the_step_path_is_long(h):
     assert pytest.approx(twin.C, rel=1e-9, abs=1e-12) == optimizer.C
     assert optimizer._p_c == pytest.approx(twin.p_c, rel=1e-9, abs=1e-12)
     assert optimizer.sigma == pytest.approx(twin.sigma, rel=1e-9)
+
+
+def test_candidates_do_not_depend_on_the_signs_of_eigenvectors(monkeypatch):
+    def other_lapack(C):
+        eigenvalues, B = np.linalg.eigh(C)
+        return eigenvalues, B * np.resize([1, -1], len(C)), 0
+
+    here = CMAES(4, population_size=10, seed=0)
+    advance(here, 10)
+    monkeypatch.setattr(_cmaes, "dsyevd", other_lapack)
+    there = CMAES(4, population_size=10, seed=0)
+    advance(there, 10)
+    assert there.ask() == pytest.approx(here.ask(), rel=1e-9, abs=1e-12)
 
 
 def test_the_decomposition_lags_where_it_is_dear_and_is_saved_so():

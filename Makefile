@@ -24,8 +24,9 @@ $(DEV_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(USER_STAMP)
 
-quickstart: $(USER_STAMP)  ## Install, then train sinc with DE and DE-SB side by side
-	$(BIN)/symbreak train sinc --method DE --method DE-SB --seed 0
+quickstart: $(USER_STAMP)  ## Install, run a small study and write a report on it
+	$(BIN)/symbreak study quick --store quickstart.db
+	$(BIN)/symbreak report quickstart.db --out report
 
 test: lint  ## Lint, types and all tests but the slow ones
 	$(BIN)/python -m pytest
@@ -40,9 +41,11 @@ lint: $(DEV_STAMP)  ## ruff and mypy
 
 bench: $(DEV_STAMP)  ## Speed against the floor and against peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	$(BIN)/python benchmarks/kernel.py
-	$(BIN)/python benchmarks/generation.py
-	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/kernel.py --json benchmarks/results/kernel.json
+	$(BIN)/python benchmarks/generation.py --json benchmarks/results/generation.json
+	$(BIN)/python benchmarks/peers.py --json benchmarks/results/peers.json
+	$(BIN)/python benchmarks/workers.py
+	$(BIN)/python scripts/update_readme.py
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from symbreak import __version__
-from symbreak.cli import _problems, _store, _study, _train
+from symbreak.cli import _problems, _report, _store, _study, _train
 from symbreak.cli._console import console, run_kindly
 
 app = typer.Typer(
@@ -38,6 +38,7 @@ def _options(
 app.command("train")(_train.train_command)
 app.command("problems")(_problems.problems_command)
 app.command("study")(_study.study_command)
+app.command("report")(_report.report_command)
 app.add_typer(_store.app, name="store")
 
 

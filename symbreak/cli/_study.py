@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, track
 from rich.table import Table
 
-from symbreak.cli._console import console, fail
+from symbreak.cli._console import console
 from symbreak.experiments import (
     BUILT_IN,
     Store,
@@ -78,7 +78,8 @@ def study_command(
             soft_wrap=True,
         )
     if result.interrupted:
-        fail(f"stopped early; nothing is lost. Go on with: {again}", code=130)
+        console.print(f"Stopped early; nothing is lost. Go on with: {again}", soft_wrap=True)
+        raise typer.Exit(130)
     if result.failed:
         raise typer.Exit(1)
 

@@ -116,15 +116,23 @@ def missing_runs(
 @contextmanager
 def _only_driver(path: Path) -> Iterator[None]:
     """Hold the right to work on a store; the system takes it back when the process dies."""
-    with path.with_name(path.name + ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreError(
-                f"another study is running on {path}. Wait for it; or give each its own --store "
-                "and --shard, and join them with 'symbreak store merge'."
-            ) from None
-        yield
+    file = path.with_name(path.name + ".lock")
+    while True:
+        with file.open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StoreError(
+                    f"another study is running on {path}. Wait for it; or give each its own "
+                    "--store and --shard, and join them with 'symbreak store merge'."
+                ) from None
+            if not file.exists() or not os.path.samestat(os.fstat(lock.fileno()), file.stat()):
+                continue  # its last holder has just removed it
+            try:
+                yield
+            finally:
+                file.unlink(missing_ok=True)
+            return
 
 
 @dataclass

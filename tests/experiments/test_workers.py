@@ -108,6 +108,7 @@ def test_a_run_that_is_there_is_not_done_again(study, uninterrupted, tmp_path):
     again = run_study(spec, tmp_path / "a.db", workers=2, on_run=seen.append)
     assert again == (0, 0, False)
     assert seen == []
+    assert [file.name for file in tmp_path.iterdir()] == ["a.db"]  # nothing is left beside it
 
 
 def test_on_run_tells_of_every_run(study, tmp_path):
@@ -177,9 +178,9 @@ def test_ctrl_c_stops_in_seconds_with_checkpoints(study, uninterrupted, tmp_path
     wait_for(some_runs_done(store))
     pressed = time.monotonic()
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-    _, err = finish(process, code=130)
+    out, _ = finish(process, code=130)
     assert time.monotonic() - pressed < 10
-    assert "nothing is lost" in err
+    assert "nothing is lost" in out
     with Store(store) as opened:
         assert opened.count("run") < 12
     finish(start(study, store))

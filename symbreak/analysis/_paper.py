@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Mapping, Sequence
+from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from symbreak.analysis._statistics import compared_methods
+from symbreak.analysis._statistics import FEW, compared_methods
 
 FAMILIES = ("DE", "CMA-ES")
 _METHODS = tuple(method for family in FAMILIES for method in compared_methods(family))
@@ -29,6 +28,9 @@ two-circles    0.450±0.225 1.000±0.182 0.269±0.074  0.635±0.368 1.000±0.284
 two-spirals    0.918±0.260 1.000±0.213 0.426±0.197  1.000±0.228 0.930±0.201 0.683±0.293
 digits         0.325±0.087 1.000±0.111 0.272±0.062  1.000±0.352 0.805±0.113 0.668±0.099
 """
+
+
+Row = Mapping[str, Any]
 
 
 class Cell(NamedTuple):
@@ -59,10 +61,10 @@ NOT_SIGNIFICANT = {
     ("syn5", "DE", "DE-INV-SB"): _NO_DIFFERENCE,
     ("syn5", "DE", "DE-SB"): _NO_DIFFERENCE,
     ("syn5", "DE-INV-SB", "DE-SB"): _NO_DIFFERENCE,
-    ("syn5", "CMA-ES", "CMA-ES-SB"): "rejected by a narrow margin, p = 0.08",
+    ("syn5", "CMA-ES", "CMA-ES-SB"): "not significant by a narrow margin, p = 0.08",
     ("sinc2d", "CMA-ES", "CMA-ES-INV-SB"): "the only pair that is not",
     ("two-spirals", "DE", "DE-INV-SB"): "not on the training set either",
-    ("two-spirals", "CMA-ES", "CMA-ES-INV-SB"): "not on the test set",
+    ("two-spirals", "CMA-ES", "CMA-ES-INV-SB"): "not on the test set, though on the training set",
 }
 #: The same for the training rates of classification (``value="train_rate"``).
 NOT_SIGNIFICANT_IN_TRAINING = {
@@ -74,14 +76,14 @@ _CLASSIFICATION = ("two-circles", "two-spirals", "digits")
 class Agreement(NamedTuple):
     """How the results here compare with the paper's, as three frames.
 
-    In all of them True, False and None stand for yes, no and cannot be said.
+    True, False and None in them stand for yes, no and cannot be said.
 
     Attributes:
-        families: A row per problem and family: winner and order by normalised mean, and how
-            many pairs agree in significance.
-        cells: A row per problem and method of Table 1: both means and standard deviations, and
-            whether it is the best in both or in neither.
-        pairs: A row per problem and pair: significance, raw as in the paper.
+        families: A row per problem and family: ``winner`` and ``order`` by normalised mean in
+            the paper and here, whether they are the same, and how many pairs agree.
+        cells: A row per problem and method: mean, standard deviation and ``best`` in the paper
+            and here; ``agree`` if the cell is bold in both or in neither.
+        pairs: A row per problem and pair: ``significant`` in the paper and here, raw as there.
     """
 
     families: pd.DataFrame
@@ -119,71 +121,107 @@ def paper_significance(training: bool = False) -> pd.DataFrame:
 
 
 def agreement(summary: pd.DataFrame, pairwise: pd.DataFrame) -> Agreement:
-    """Compare a ``summary`` and ``pairwise`` tests of one store with the paper.
+    """Compare the frames of ``summary`` and ``pairwise`` with the paper.
 
-    Every problem of the paper has its rows, in the paper's order, then other problems. Winner
-    and order are compared only where all three methods of a family are there; pairs only where
-    a test was made, and in significance alone: the paper's means say nothing on the direction
-    of a rank test.
+    Every problem of the paper has its rows, in the paper's order, then come other problems and
+    families. Winner, order and cells are compared where all three methods of a family are there,
+    pairs where both have five repetitions, since with three no test can be significant. Pairs
+    agree if both are significant or neither is: the paper prints means, which say nothing on
+    the direction of a rank test.
     """
-    cells = _cells(summary)
-    pairs = _pairs(pairwise)
-    counts = pairs.dropna(subset=["agree"]).groupby(["problem", "family"])["agree"]
-    agreeing, compared = counts.sum().to_dict(), counts.size().to_dict()
-    rows = []
-    for (problem, family), group in cells.groupby(["problem", "family"], sort=False):
-        row = {"problem": problem, "family": family, **_winners(group)}
-        row["pairs_agreeing"] = int(agreeing.get((problem, family), 0))
-        row["pairs_compared"] = int(compared.get((problem, family), 0))
-        rows.append(row)
-    return Agreement(pd.DataFrame(rows), cells, pairs)
+    paper = [(problem, family) for problem in TABLE_1 for family in FAMILIES]
+    here = summary[["problem", "family"]].itertuples(index=False, name=None)
+    tables = _lookup(paper_table(), "method"), _lookup(summary, "method")
+    tests = _lookup(paper_significance(), "a", "b"), _lookup(pairwise, "a", "b")
+    families, all_cells, all_pairs = [], [], []
+    for problem, family in dict.fromkeys([*paper, *here]):
+        names = {"problem": problem, "family": family}
+        methods = compared_methods(family)
+        cells = [
+            _cell(method, *(table.get((problem, method), {}) for table in tables))
+            for method in methods
+        ]
+        pairs = [
+            _pair(a, b, *(test.get((problem, a, b), {}) for test in tests))
+            for a, b in combinations(methods, 2)
+        ]
+        families.append(names | _family(cells, pairs))
+        all_cells += [names | cell for cell in _judged(cells)]
+        all_pairs += [names | pair for pair in pairs]
+    return Agreement(*(_frame(rows) for rows in (families, all_cells, all_pairs)))
 
 
-def _cells(summary: pd.DataFrame) -> pd.DataFrame:
-    """Both tables beside each other, for the methods that the paper compares."""
-    names = {"normalised_mean": "mean_here", "normalised_std": "std_here", "best": "best_here"}
-    compared = [m in compared_methods(f) for m, f in zip(summary["method"], summary["family"])]
-    here = summary.loc[np.array(compared, dtype=bool)].rename(columns={**names, "n": "n_here"})
-    keys = ["problem", "family", "method"]
-    here = here[[*keys, "n_here", *names.values()]]
-    paper = paper_table().rename(columns={n: f"{n}_paper" for n in ("mean", "std", "best")})
-    cells = _outer(paper, here, keys)
-    cells["n_here"] = cells["n_here"].fillna(0).astype(int)
-    cells["best_paper"] = _yes_no(cells["best_paper"], cells["mean_paper"].notna())
-    cells["best_here"] = _yes_no(cells["best_here"], cells["n_here"] > 0)
-    cells["agree"] = _same(cells["best_paper"], cells["best_here"])
-    return cells
+def _lookup(frame: pd.DataFrame, *keys: str) -> dict[tuple[str, ...], dict[str, Any]]:
+    """The rows of a frame by problem and other columns."""
+    rows: list[Any] = frame.to_dict("records")
+    return {tuple(row[key] for key in ("problem", *keys)): row for row in rows}
 
 
-def _pairs(pairwise: pd.DataFrame) -> pd.DataFrame:
-    """Both judgements of each pair beside each other."""
-    keys = ["problem", "family", "a", "b"]
-    here = pairwise[[*keys, "p", "p_holm", "a12", "significant", "better", "note"]]
-    here = here.rename(columns={"significant": "significant_here", "note": "note_here"})
-    said = {"significant": "significant_paper", "note": "note_paper"}
-    pairs = _outer(paper_significance().rename(columns=said), here, keys)
-    pairs["significant_paper"] = _yes_no(
-        pairs["significant_paper"], pairs["significant_paper"].notna()
-    )
-    pairs["significant_here"] = _yes_no(pairs["significant_here"], pairs["p"].notna())
-    pairs["agree"] = _same(pairs["significant_paper"], pairs["significant_here"])
-    words = ["better", "note_paper", "note_here"]
-    return pairs.assign(**{name: pairs[name].fillna("") for name in words})
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows)
+    kinds = ("best", "same", "agree", "significant")
+    answers = [name for name in rows[0] if name.startswith(kinds)]
+    return frame.astype(dict.fromkeys(answers, object))  # None has a place among booleans
 
 
-def _outer(paper: pd.DataFrame, here: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """All rows of both: the paper's in its order, then the others in theirs."""
-    left = paper.merge(here, on=keys, how="left")
-    known = pd.MultiIndex.from_frame(paper[keys])
-    others = here[~pd.MultiIndex.from_frame(here[keys]).isin(known)]
-    return pd.DataFrame(left.to_dict("records") + others.to_dict("records"), columns=left.columns)
+def _cell(method: str, paper: Row, here: Row) -> dict[str, Any]:
+    return {
+        "method": method,
+        "mean_paper": paper.get("mean", np.nan),
+        "std_paper": paper.get("std", np.nan),
+        "best_paper": paper.get("best"),
+        "mean_here": here.get("normalised_mean", np.nan),
+        "std_here": here.get("normalised_std", np.nan),
+        "best_here": here.get("best"),
+        "n_here": here.get("n", 0),
+    }
 
 
-def _yes_no(values: pd.Series[Any], known: pd.Series[Any]) -> pd.Series[Any]:
-    """True or False where known, None elsewhere."""
-    answers = [bool(v) if k else None for v, k in zip(values, known, strict=True)]
-    return pd.Series(answers, index=values.index, dtype=object)
+def _judged(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The cells of a family, each with its agreement if all three are there."""
+    complete = not np.isnan([cell["mean_here"] for cell in cells]).any()
+    return [
+        cell | {"agree": _same(cell["best_paper"], cell["best_here"]) if complete else None}
+        for cell in cells
+    ]
 
 
-def _same(a: Sequence[bool | None], b: Sequence[bool | None]) -> list[bool | None]:
-    return [None if x is None or y is None else x == y for x, y in zip(a, b, strict=True)]
+def _pair(a: str, b: str, paper: Row, here: Row) -> dict[str, Any]:
+    p = here.get("p", np.nan)
+    row: dict[str, Any] = {"a": a, "b": b, "significant_paper": paper.get("significant")}
+    row |= {"note_paper": paper.get("note", ""), "p": p, "a12": here.get("a12", np.nan)}
+    row["significant_here"] = None if np.isnan(p) else here["significant"]
+    row |= {"better_here": here.get("better", ""), "note_here": here.get("note", "not run")}
+    enough = min(here.get("n_a", 0), here.get("n_b", 0)) >= FEW
+    agree = _same(row["significant_paper"], row["significant_here"]) if enough else None
+    return row | {"agree": agree}
+
+
+def _family(cells: Sequence[Row], pairs: Sequence[Row]) -> dict[str, Any]:
+    """Winner and order of a family in the paper and here."""
+    row: dict[str, Any] = {}
+    for where in ("paper", "here"):
+        means = {cell["method"]: cell[f"mean_{where}"] for cell in cells}
+        row[f"order_{where}"] = _order(means)
+        row[f"winner_{where}"] = row[f"order_{where}"].split(" < ")[0]
+    missing = [cell["method"] for cell in cells if cell["n_here"] == 0]
+    unpublished = all(np.isnan(cell["mean_paper"]) for cell in cells)
+    known = not unpublished and not np.isnan([cell["mean_here"] for cell in cells]).any()
+    row["same_winner"] = row["winner_paper"] == row["winner_here"] if known else None
+    row["same_order"] = row["order_paper"] == row["order_here"] if known else None
+    judged = [pair["agree"] for pair in pairs if pair["agree"] is not None]
+    row |= {"pairs_agreeing": sum(judged), "pairs_compared": len(judged)}
+    notes = ["not in the paper"] if unpublished else []
+    notes += [f"missing: {', '.join(missing)}"] if missing else []
+    return row | {"note": "; ".join(notes)}
+
+
+def _order(means: Mapping[str, float]) -> str:
+    """Names by mean, such as ``"DE-SB < DE = DE-INV-SB"``; empty without two to compare."""
+    known = sorted((mean, method) for method, mean in means.items() if not np.isnan(mean))
+    equal = [[method for _, method in group] for _, group in groupby(known, key=lambda x: x[0])]
+    return " < ".join(map(" = ".join, equal)) if len(known) > 1 else ""
+
+
+def _same(a: bool | None, b: bool | None) -> bool | None:
+    return None if a is None or b is None else a == b

@@ -7,7 +7,8 @@ number is said in the column ``note``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -171,15 +172,18 @@ def _normaliser(means: Mapping[str, float], three: tuple[str, ...]) -> tuple[flo
     return scale, [f"normalised without {', '.join(missing)}"] if missing else []
 
 
-def _obstacles(samples: Samples, methods: tuple[str, ...], result: str = "p") -> list[str]:
-    """What stands in the way of a result, or makes it rough, in words."""
+def _obstacles(samples: Samples, methods: tuple[str, ...]) -> list[str]:
+    """What stands in the way of a result, in words."""
     sizes = {method: len(samples.get(method, ())) for method in methods}
     missing = [method for method, n in sizes.items() if n == 0]
     single = [method for method, n in sizes.items() if n == 1]
     notes = [f"missing: {', '.join(missing)}"] if missing else []
-    notes += [f"too few repetitions: {', '.join(single)}"] if single else []
-    few = any(1 < n < FEW for n in sizes.values())
-    return [*notes, f"fewer than {FEW} repetitions: {result} is rough"] if few else notes
+    return [*notes, f"too few repetitions: {', '.join(single)}"] if single else notes
+
+
+def _rough(samples: Iterable[Array], result: str = "p") -> list[str]:
+    few = any(len(values) < FEW for values in samples)
+    return [f"fewer than {FEW} repetitions: {result} is rough"] if few else []
 
 
 def _kruskal(samples: Samples, methods: tuple[str, ...]) -> dict[str, Any]:
@@ -194,6 +198,7 @@ def _kruskal(samples: Samples, methods: tuple[str, ...]) -> dict[str, Any]:
         notes.append("all errors are equal")
     else:
         statistic, p = stats.kruskal(*tested.values())
+        notes += _rough(tested.values())
     row = {"methods": ", ".join(tested), "statistic": float(statistic), "p": float(p)}
     return {**row, "significant": bool(p < LEVEL), "ties": _ties(pooled), "note": "; ".join(notes)}
 
@@ -211,7 +216,8 @@ def _compare(samples: Samples, a: str, b: str) -> dict[str, Any]:
         row["a12"] = 1 - float(test.statistic) / (len(x) * len(y))  # its U counts a > b
         if min(len(x), len(y)) > 1:
             row["p"] = float(test.pvalue)
-            notes += ["all errors are equal"] if np.all(pooled == pooled[0]) else []
+            equal = np.all(pooled == pooled[0])
+            notes += ["all errors are equal"] if equal else _rough((x, y))
     return {**row, "note": "; ".join(notes + (["no test"] if np.isnan(row["p"]) else []))}
 
 
@@ -228,9 +234,10 @@ def _ratio_of_means(
 ) -> dict[str, Any]:
     """The ratio, its interval and what they mean."""
     samples = dict(zip(names, (ideal, approximate), strict=True))
-    notes = _obstacles(samples, names, "the interval")
+    notes = _obstacles(samples, names)
     low = high = np.nan
-    with np.errstate(divide="ignore", invalid="ignore"):  # a mean of 0 or infinity
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # means of 0 or infinity
         ratio = float(ideal.mean() / approximate.mean())
         if min(len(ideal), len(approximate)) > 1:
             low, high = stats.bootstrap(
@@ -241,8 +248,8 @@ def _ratio_of_means(
                 method="percentile",
                 random_state=rng,
             ).confidence_interval
-    if np.isnan(low + high):
-        notes.append("no interval")
+    known = not np.isnan(low + high)
+    notes += _rough(samples.values(), "the interval") if known else ["no interval"]
     similar = bool(low >= 1 / MARGIN and high <= MARGIN)
     verdict = "ideal better" if high < 1 else "ideal worse" if low > 1 else "undecided"
     row = {"ratio": ratio, "low": float(low), "high": float(high), "similar": similar}

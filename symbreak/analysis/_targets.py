@@ -27,7 +27,8 @@ def target_table(runs: pd.DataFrame, factors: Sequence[float] = FACTORS) -> pd.D
     Curves are of training errors, so the best mean is of ``error``, over all methods. A
     problem without a finite mean has no targets.
     """
-    means = runs.groupby(["problem", "method"], sort=False)["error"].mean().reset_index()
+    errors = runs[["problem", "method"]].assign(error=_column(runs, "error"))
+    means = errors.groupby(["problem", "method"], sort=False)["error"].mean().reset_index()
     means = means[np.isfinite(means["error"])]
     best = means.loc[means.groupby("problem", sort=False)["error"].idxmin()]
     best = best.rename(columns={"method": "best_method", "error": "best_mean"})
@@ -53,12 +54,12 @@ def evaluations_to_targets(
     starts = _run_starts(curves)
     heads = curves.iloc[starts][["problem", "method", "repetition"]].reset_index(drop=True)
     heads["family"] = heads["method"].map(runs.groupby("method")["family"].first())
-    heads["total"] = _column(curves, "evaluations")[np.append(starts[1:], len(curves)) - 1]
-    lengths = np.diff(np.append(starts, len(curves)))
+    ends = np.append(starts[1:], len(curves))[: len(starts)]
+    heads["total"] = _column(curves, "evaluations")[ends - 1].astype(np.int64)
     parts = []
     for factor, table in targets.groupby("factor", sort=False):
         target = heads["problem"].map(table.set_index("problem")["target"]).to_numpy(np.float64)
-        hit = _first_hits(curves, starts, np.repeat(target, lengths))
+        hit = _first_hits(curves, starts, np.repeat(target, ends - starts))
         parts.append(heads.assign(factor=factor, target=target, hit=hit))
     hits = pd.concat(parts) if parts else heads.assign(factor=np.nan, target=np.nan, hit=np.nan)
     hits = hits.dropna(subset=["family", "target"]).reset_index(drop=True)
@@ -98,8 +99,8 @@ def speed_up(hits: pd.DataFrame, seed: int = 0, n_bootstrap: int = 2000) -> pd.D
     for (problem, family, method, factor), time in times.items():
         if method != family:
             plain = times.get((problem, family, family, factor))
-            names = dict(zip(keys, (problem, family, method, factor), strict=True))
-            rows.append(names | _speed_up(plain, time, family, method))
+            row = dict(zip(keys, (problem, family, method, factor), strict=True))
+            rows.append(row | _speed_up(plain, time, family, method))
     columns = [*keys, "speed_up", "low", "high", "note"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -112,13 +113,10 @@ def ecdf(hits: pd.DataFrame, by_problem: bool = False) -> pd.DataFrame:
     ``n_problems`` agrees: brute force runs on the easy ones.
     """
     keys = [*(["problem"] if by_problem else []), "family", "method"]
-    parts = []
-    for names, group in hits.groupby(keys, sort=False):
-        points = _steps(group)
-        points[keys] = names
-        parts.append(points.assign(n_problems=group["problem"].nunique()))
-    columns = [*keys, "evaluations", "share", "n_problems"]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+    parts = {names: _steps(group) for names, group in hits.groupby(keys, sort=False)}
+    if not parts:
+        return pd.DataFrame(columns=[*keys, "evaluations", "share", "n_problems"])
+    return pd.concat(parts, names=keys).reset_index(level=keys).reset_index(drop=True)
 
 
 def _column(frame: pd.DataFrame, name: str) -> Array:
@@ -198,9 +196,8 @@ def _interval(samples: Array) -> tuple[float, float]:
 
 def _steps(group: pd.DataFrame) -> pd.DataFrame:
     hits = np.sort(group["hit"].dropna().to_numpy(np.float64))
-    evaluations, counts = np.unique(hits, return_counts=True)
-    points = pd.DataFrame({"evaluations": evaluations, "share": counts.cumsum() / len(group)})
-    start = pd.DataFrame({"evaluations": [1.0], "share": [0.0]})
-    end = pd.DataFrame({"evaluations": [group["total"].max()], "share": [len(hits) / len(group)]})
-    steps = pd.concat([start, points, end.astype(np.float64)], ignore_index=True)
-    return steps.drop_duplicates("evaluations", keep="last")
+    evaluations = np.concatenate([[1.0], hits, [group["total"].max()]])
+    reached = np.append(np.arange(len(hits) + 1), len(hits))
+    last = np.diff(evaluations, append=np.inf) > 0  # of those at the same evaluation
+    points = {"evaluations": evaluations[last], "share": reached[last] / len(group)}
+    return pd.DataFrame(points).assign(n_problems=group["problem"].nunique())

@@ -1,0 +1,505 @@
+"""Charts hold the rows they should, look alike, export, and survive odd input."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+
+from symbreak.analysis import _charts as charts
+from symbreak.analysis import _idea_chart as idea
+from symbreak.analysis import _style as style
+from symbreak.analysis._thinning import N_POINTS, averaged, quartiles, until_the_end
+
+EVIL = "<script>alert(1)</script>"
+ODD = [EVIL, 'it\'s "odd"', "a.b[0]\\", "datum.x + 1"]
+DE = ["DE", "DE-INV-SB", "DE-SB"]
+CMA = ["CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB"]
+
+
+def curves_frame(problem="sinc", methods=DE, repetitions=5, end=10_000):
+    """Errors that halve again and again: method m, repetition r starts at (m + 1) (r + 1)."""
+    evaluations = [1, 10, 100, 1_000, end]
+    rows = [
+        (problem, method, r, at, (m + 1) * (r + 1) * 0.5**i)
+        for m, method in enumerate(methods)
+        for r in range(repetitions)
+        for i, at in enumerate(evaluations)
+    ]
+    return pd.DataFrame(rows, columns=["problem", "method", "repetition", "evaluations", "error"])
+
+
+def runs_frame(problem="sinc", methods=DE, repetitions=5):
+    rows = [
+        {"problem": problem, "method": method, "repetition": r, "evaluations": 10_000}
+        | {"error": (m + 1) * 10.0**-r, "train_rate": 0.1 * r, "validation_rate": 0.1}
+        | {"test_error": 0.2 * m}
+        for m, method in enumerate(methods)
+        for r in range(repetitions)
+    ]
+    return pd.DataFrame(rows)
+
+
+def rates_frame(problem="sinc", methods=DE):
+    frame = curves_frame(problem, methods, end=5_000).rename(columns={"error": "train_rate"})
+    return frame.assign(validation_rate=frame["train_rate"] / 2, test_rate=0.25)
+
+
+def traces_frame(problem="sinc", methods=DE):
+    rows = [
+        (problem, method, r, 100 * (g + 1), 0.0 if method == "DE" else 1 / (g + 1))
+        for method in methods
+        for r in range(3)
+        for g in range(50)
+    ]
+    names = ["problem", "method", "repetition", "evaluations", "modified_share"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def ecdf_frame(methods=(*DE, *CMA)):
+    rows = [(m, at, at / 1000) for m in methods for at in (1, 10, 100, 1_000)]
+    return pd.DataFrame(rows, columns=["method", "evaluations", "share"])
+
+
+def summary_frame(problems=("sinc", "syn5"), methods=(*DE, *CMA)):
+    rows = [
+        {"problem": p, "method": m, "family": style.family_of(m)}
+        | {"normalised_mean": 0.25 * (1 + i % 3), "best": i % 3 == 0}
+        for p in problems
+        for i, m in enumerate(methods)
+    ]
+    return pd.DataFrame(rows)
+
+
+def pairwise_frame(methods=DE, problem="sinc", **changes):
+    a, b, c = methods
+    row = {"problem": problem, "family": "DE", "p": 0.01, "p_holm": 0.03, "a12": 0.9}
+    row |= {"significant": True, "note": ""} | changes
+    pairs = [(a, b, b), (a, c, a), (b, c, "")]
+    rows = [{**row, "a": x, "b": y, "better": winner} for x, y, winner in pairs]
+    rows[2] |= {"significant": False, "p": 0.5, "p_holm": 0.5}
+    return pd.DataFrame(rows)
+
+
+def all_charts(problem="sinc", methods=DE):
+    """A chart of every kind, by name."""
+    runs = runs_frame(problem, methods)
+    return {
+        "convergence": charts.convergence_chart(curves_frame(problem, methods), problem, methods),
+        "rates": charts.rate_convergence_charts(
+            rates_frame(problem, methods), runs, problem, methods
+        ),
+        "modified": charts.modified_chart(traces_frame(problem, methods), problem, methods),
+        "ecdf": charts.ecdf_chart(ecdf_frame(methods)),
+        "box": charts.box_chart(runs, problem, methods),
+        "rate boxes": charts.rate_box_charts(runs, problem, methods),
+        "heat map": charts.heat_map(summary_frame((problem,), methods)),
+        "significance": charts.significance_chart(pairwise_frame(methods[:3], problem)),
+    }
+
+
+def rows_of(chart, *columns):
+    """The rows of the data with all these columns, as a frame."""
+    sets = chart.to_dict()["datasets"].values()
+    found = [pd.DataFrame(rows) for rows in sets if rows and set(columns) <= set(rows[0])]
+    return pd.concat(found)
+
+
+def nodes(spec):
+    """Every object inside a chart."""
+    if isinstance(spec, dict):
+        yield spec
+    values = spec.values() if isinstance(spec, dict) else spec if isinstance(spec, list) else ()
+    for value in values:
+        yield from nodes(value)
+
+
+def method_colors(chart):
+    """The colours of methods, as all scales of a chart with such a domain have them."""
+    found = {}
+    for node in nodes(chart.to_dict()):
+        for channel in ("color", "stroke", "fill"):
+            scale = node.get(channel, {}).get("scale") if isinstance(node.get(channel), dict) else 0
+            if scale and isinstance(scale["domain"][0], str):
+                pairs = zip(scale["domain"], scale["range"], strict=True)
+                found.setdefault(channel, []).extend(pairs)
+    return {pair for pairs in found.values() for pair in pairs}
+
+
+def svg(chart):
+    return vl_convert.vegalite_to_svg(chart.to_dict())
+
+
+def test_medians_and_quartiles_are_those_of_the_runs_at_that_evaluation():
+    data = charts.convergence_chart(curves_frame(), "sinc", DE)
+    row = rows_of(data, "median").set_index(["method", "evaluations"]).loc[("DE-INV-SB", 1_000)]
+    # five runs of the second method: 2, 4, 6, 8, 10, halved three times
+    assert row.tolist() == [0.5, 0.75, 1.0]
+
+
+def test_between_improvements_the_error_is_the_last_one():
+    data = quartiles(curves_frame(), "error").set_index(["method", "evaluations"])
+    assert data.loc[("DE", 900), "median"] == 3 * 0.5**2
+    assert data.loc[("DE", 9_900), "median"] == 3 * 0.5**3
+    assert data.loc[("DE", 10_000), "median"] == 3 * 0.5**4
+
+
+@pytest.mark.parametrize("repetitions", [1, 50])
+def test_a_chart_never_holds_the_curves_of_all_runs(repetitions):
+    long = curves_frame(repetitions=repetitions, end=10**7)
+    chart = charts.convergence_chart(long, "sinc", DE)
+    assert rows_of(chart, "median").groupby("method").size().max() <= N_POINTS + 1
+    assert len(chart.to_json(indent=None)) < 60_000
+
+
+def test_a_line_ends_where_the_shortest_run_of_its_method_does():
+    both = pd.concat([curves_frame(methods=["DE"]), curves_frame(methods=["DE"], end=5_000)])
+    assert quartiles(both, "error")["evaluations"].max() == 5_000
+
+
+def test_two_runs_of_the_same_repetition_stay_two():
+    twice = pd.concat([curves_frame(methods=["DE"], repetitions=1)] * 2)
+    twice.iloc[:5, twice.columns.get_loc("error")] *= 3
+    row = quartiles(twice, "error").iloc[-1]
+    assert (row["lower"], row["median"], row["upper"]) == (0.09375, 0.125, 0.1562)
+
+
+def test_infinite_errors_leave_the_quartiles_of_the_others():
+    frame = curves_frame(methods=["DE"], repetitions=5)
+    frame.loc[frame["repetition"] == 4, "error"] = np.inf
+    chart = charts.convergence_chart(frame, "sinc", ["DE"])
+    assert rows_of(chart, "median")["median"].min() == 3 * 0.5**4
+    json.dumps(chart.to_dict(), allow_nan=False)
+
+
+def test_rates_hold_until_the_end_of_the_run():
+    frame = until_the_end(rates_frame(), runs_frame())
+    ends = frame.groupby(["method", "repetition"]).tail(1)
+    assert set(ends["evaluations"]) == {10_000}
+    assert (ends["test_rate"] == 0.25).all()
+
+
+def test_shares_are_averaged_between_two_points():
+    frame = pd.DataFrame({"method": "DE", "repetition": 0, "evaluations": range(1, 10_001)})
+    frame["modified_share"] = frame["evaluations"] % 2
+    data = averaged(frame)
+    assert len(data) <= N_POINTS + 1
+    assert data["modified_share"].iloc[-1] == pytest.approx(0.5, abs=0.01)
+
+
+def test_methods_that_modify_nothing_are_not_among_those_that_do():
+    rows = rows_of(charts.modified_chart(traces_frame(), "sinc", DE), "median")
+    assert set(rows["method"]) == {"DE-INV-SB", "DE-SB"}
+
+
+def test_a_box_chart_has_a_point_for_each_run_and_they_do_not_cover_each_other():
+    rows = rows_of(charts.box_chart(runs_frame(), "sinc", DE), "shake")
+    assert len(rows) == 15
+    assert sorted(rows["error"])[-1] == 3.0
+    shakes = sorted(rows[rows["method"] == "DE"]["shake"])
+    assert min(np.diff(shakes)) > 0.1
+    assert shakes[0] >= -0.5
+    assert shakes[-1] <= 0.5
+
+
+def test_a_box_chart_says_how_many_runs_it_leaves_out():
+    frame = runs_frame()
+    frame.loc[:1, "error"] = np.inf
+    chart = charts.box_chart(frame, "sinc", DE)
+    assert len(rows_of(chart, "shake")) == 13
+    assert chart.to_dict()["title"]["subtitle"] == "not shown: 2 without a finite value"
+    assert "subtitle" not in charts.box_chart(runs_frame(), "sinc", DE).to_dict()["title"]
+
+
+@pytest.mark.parametrize(("change", "switched"), [(1.0, True), (0.0, False), (-1.0, False)])
+def test_only_positive_values_have_a_logarithmic_axis(change, switched):
+    frame = runs_frame().assign(error=lambda f: f["error"] * change)
+    names = [
+        param["name"] for param in charts.box_chart(frame, "sinc", DE).to_dict().get("params", [])
+    ]
+    assert ("logarithmic" in names) == switched
+
+
+def test_classification_has_three_of_each():
+    made = all_charts()
+    for name in ("rates", "rate boxes"):
+        panels = made[name].to_dict()["hconcat"]
+        assert [panel["title"] for panel in panels] == ["training", "validation", "test"]
+
+
+def test_the_switch_between_log_and_linear_moves_the_lines_and_the_ticks():
+    spec = charts.convergence_chart(curves_frame(), "sinc", DE).to_dict()
+    logarithmic = vl_convert.vegalite_to_svg(spec)
+    [switch] = [param for param in spec["params"] if param["name"] == "logarithmic"]
+    assert switch["bind"]["input"] == "checkbox"
+    switch["value"] = False
+    linear = vl_convert.vegalite_to_svg(spec)
+    assert ">0.3<" in logarithmic
+    assert ">0.3<" not in linear
+    assert ">0<" in linear
+    assert ">0<" not in logarithmic
+
+
+def test_the_logarithmic_axis_is_one():
+    """Decades are equally far apart, to a hundredth of a pixel."""
+    frame = curves_frame().assign(error=lambda f: 10.0 ** -f["repetition"])
+    picture = svg(charts.convergence_chart(frame, "sinc", DE))
+    heights = []
+    for label in ("0.0001", "0.001", "0.01", "0.1", "1"):
+        before = picture.split(f">{label if label != '0.0001' else '1e-4'}<")[0]
+        heights.append(float(before.rsplit("translate(", 1)[1].split(",")[1].split(")")[0]))
+    assert np.ptp(np.diff(heights)) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.5, 2000, [1, 10, 100, 1000]),
+        (0.02, 1.5, [0.03, 0.1, 0.3, 1]),
+        (0.9, 6, [1, 2, 5]),
+        (2.5, 5.5, [3, 4, 5]),
+        (1, 1, [1]),
+    ],
+)
+def test_logarithmic_ticks_are_round_and_some(low, high, ticks):
+    assert style.log_ticks(low, high) == ticks
+
+
+def test_there_are_never_too_many_ticks():
+    assert len(style.log_ticks(1e-30, 1e30)) <= 9
+
+
+@pytest.mark.parametrize("name", ["convergence", "modified", "rates", "ecdf"])
+def test_a_click_in_the_legend_takes_a_method_out(name):
+    spec = all_charts()[name].to_dict()
+    legends = [param for param in spec["params"] if param.get("bind") == "legend"]
+    if not legends:  # in a chart that stands alone they are in its layer
+        legends = [p for n in nodes(spec) for p in n.get("params", []) if p.get("bind") == "legend"]
+    whole = vl_convert.vegalite_to_svg(spec)
+    for legend in legends:
+        assert legend["select"]["toggle"] == "true"
+        legend["value"] = [row for row in legend["value"] if row["method"] != "DE-SB"]
+    without = vl_convert.vegalite_to_svg(spec)
+    color = f'stroke="{style.look_of("DE-SB").color}"'
+    assert without.count(color) < whole.count(color)
+    assert whole.count(">DE-SB<") == without.count(">DE-SB<") > 0  # the legend keeps it
+
+
+def test_hovering_shows_every_method():
+    spec = charts.convergence_chart(curves_frame(), "sinc", DE).to_dict()
+    [tooltip] = [node["tooltip"] for node in nodes(spec) if "tooltip" in node]
+    assert [entry.get("title") for entry in tooltip][1:] == DE
+    rows = rows_of(charts.convergence_chart(curves_frame(), "sinc", DE), "m0", "m2")
+    row = rows.set_index("evaluations").loc[10_000]
+    assert row[["m0", "m2"]].tolist() == ["0.188 (0.125 to 0.25)", "0.562 (0.375 to 0.75)"]
+
+
+def test_the_same_method_has_the_same_colour_everywhere():
+    made = all_charts()
+    seen = {name: method_colors(chart) for name, chart in made.items() if name != "heat map"}
+    for name, pairs in seen.items():
+        for method, color in pairs - {("", style.GREY)}:
+            assert style.look_of(method).color == color, name
+    assert {method for pairs in seen.values() for method, _ in pairs} >= set(DE)
+
+
+def test_colours_follow_the_role_in_both_families_and_differ_between_roles():
+    names = ["{}", "{}-INV-SB", "{}-SB", "{}-SB-BF", "{}-SB-LA"]
+    looks = [style.look_of(name.format("DE")) for name in names]
+    assert looks == [style.look_of(name.format("CMA-ES")) for name in names]
+    for aspect in zip(*looks, strict=True):
+        assert len(set(aspect)) == len(names)
+
+
+def test_an_unknown_method_keeps_its_look_and_takes_no_role():
+    assert style.role_of(EVIL) == "other"
+    assert style.look_of(EVIL) == style.look_of(EVIL)
+    assert style.look_of(EVIL) not in style.LOOKS.values()
+
+
+@pytest.mark.parametrize("background", ["#ffffff", "#111111"])
+def test_roles_and_words_read_on_light_and_dark(background):
+    for color, least in [(style.GREY, 4), *((look.color, 3) for look in style.LOOKS.values())]:
+        assert contrast(color, background) >= least, color
+
+
+def contrast(one, other):
+    """WCAG's contrast of two colours."""
+
+    def luminance(color):
+        parts = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_methods_come_in_the_order_of_the_paper():
+    mixed = ["zzz", "CMA-ES-SB-BF", "CMA-ES", "DE-SB", "DE-INV-SB", "DE", "CMA-ES-SB", "DE"]
+    ordered = ["DE", "DE-INV-SB", "DE-SB", "CMA-ES", "CMA-ES-SB", "CMA-ES-SB-BF", "zzz"]
+    assert style.method_order(mixed) == ordered
+
+
+def test_short_names_are_used_only_where_they_differ():
+    assert style.short_names(DE) == {"DE": "plain", "DE-INV-SB": "INV-SB", "DE-SB": "SB"}
+    assert style.short_names(["DE-SB", "CMA-ES-SB"]) == {"DE-SB": "DE-SB", "CMA-ES-SB": "CMA-ES-SB"}
+
+
+def test_the_ecdf_has_a_panel_per_family():
+    panels = charts.ecdf_chart(ecdf_frame()).to_dict()["hconcat"]
+    assert [panel["title"] for panel in panels] == ["DE", "CMA-ES"]
+    only = charts.ecdf_chart(ecdf_frame(DE))
+    assert rows_of(only, "median").groupby("method")["median"].max().tolist() == [1, 1, 1]
+
+
+def test_the_heat_map_prints_numbers_in_blocks_and_the_best_in_bold():
+    chart = charts.heat_map(summary_frame())
+    assert len(rows_of(chart, "text")) == 12
+    picture = svg(chart)
+    assert picture.count(">0.25<") == picture.count('font-weight="bold"') - 3 == 4  # and 3 titles
+    assert picture.count(">0.75<") == 4
+    assert [block["title"] for block in chart.to_dict()["hconcat"]] == ["DE", "CMA-ES"]
+
+
+def test_the_heat_map_leaves_out_what_has_no_number():
+    frame = summary_frame()
+    frame.loc[:1, "normalised_mean"] = [np.nan, np.inf]
+    assert len(rows_of(charts.heat_map(frame), "text")) == 10
+
+
+def test_a_triangle_points_to_the_better_method_in_its_colour():
+    rows = rows_of(charts.significance_chart(pairwise_frame()), "result")
+    assert rows["result"].tolist() == ["second better", "first better", "no difference"]
+    assert rows["label"].tolist() == ["plain : INV-SB", "plain : SB", "INV-SB : SB"]
+    picture = svg(charts.significance_chart(pairwise_frame()))
+    assert f'fill="{style.look_of("DE-INV-SB").color}"' in picture
+    assert f'fill="{style.look_of("DE-SB").color}"' not in picture
+
+
+def test_a_difference_that_holm_does_not_confirm_is_hollow():
+    rows = rows_of(charts.significance_chart(pairwise_frame(p_holm=0.06)), "result")
+    assert rows["holm"].tolist() == [False, False, True]
+    assert rows["result"].tolist()[0] == "second better"
+
+
+def test_a_pair_that_was_not_tested_is_marked():
+    frame = pairwise_frame(p=np.nan, p_holm=np.nan, a12=np.nan, significant=False, note="missing")
+    rows = rows_of(charts.significance_chart(frame), "result")
+    assert rows["result"].tolist() == ["no test", "no test", "no difference"]
+    assert rows["p"].tolist()[0] == "-"
+
+
+@pytest.mark.parametrize("name", [*all_charts(), "idea"])
+def test_every_chart_exports_with_a_transparent_background(name):
+    chart = idea.idea_chart() if name == "idea" else all_charts()[name]
+    spec = chart.to_dict()  # validates
+    assert spec["config"]["background"] == "transparent"
+    json.dumps(spec, allow_nan=False)
+    picture = vl_convert.vegalite_to_svg(spec)
+    assert picture.startswith("<svg")
+    width = float(picture.split('width="')[1].split('"')[0])
+    assert 100 < width < 480  # readable when printed 7 cm wide
+    assert vl_convert.svg_to_png(picture).startswith(b"\x89PNG")
+    assert vl_convert.svg_to_pdf(picture).startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", all_charts())
+def test_odd_names_are_shown_as_they_are(name):
+    chart = all_charts(problem=EVIL, methods=ODD)[name]
+    picture = svg(chart)
+    assert "<script" not in picture
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in picture
+    if name not in ("box", "rate boxes", "heat map", "significance"):
+        assert picture.count("stroke-dasharray") >= len(ODD)  # all lines are drawn
+
+
+@pytest.mark.parametrize("repetitions", [1, 2])
+@pytest.mark.parametrize("methods", [["DE"], DE])
+def test_few_runs_make_a_chart(repetitions, methods):
+    curves, runs = (
+        make(methods=methods, repetitions=repetitions) for make in (curves_frame, runs_frame)
+    )
+    for chart in (
+        charts.convergence_chart(curves, "sinc", methods),
+        charts.box_chart(runs, "sinc", methods),
+        charts.rate_box_charts(runs, "sinc", methods),
+        charts.ecdf_chart(ecdf_frame(methods)),
+        charts.heat_map(summary_frame(("sinc",), methods)),
+    ):
+        assert "DE" in svg(chart)
+
+
+@pytest.mark.parametrize("empty", [pd.DataFrame(), "no rows", "another problem"])
+def test_without_rows_a_chart_says_so(empty):
+    def of(frame):
+        return empty if isinstance(empty, pd.DataFrame) else frame.iloc[:0]
+
+    problem = "sinc"
+    curves, runs = of(curves_frame()), of(runs_frame())
+    if isinstance(empty, str) and empty == "another problem":
+        curves, runs, problem = curves_frame(), runs_frame(), "syn5"
+    for chart in (
+        charts.convergence_chart(curves, problem, DE),
+        charts.rate_convergence_charts(of(rates_frame()), runs, problem, DE),
+        charts.modified_chart(of(traces_frame()), problem, DE),
+        charts.ecdf_chart(of(ecdf_frame())),
+        charts.box_chart(runs, problem, DE),
+        charts.rate_box_charts(runs, problem, DE),
+        charts.heat_map(of(summary_frame())),
+        charts.significance_chart(of(pairwise_frame())),
+    ):
+        assert "nothing to draw yet" in svg(chart)
+
+
+def test_regression_runs_have_no_rates_to_draw():
+    frame = runs_frame().assign(train_rate=np.nan, validation_rate=np.nan, test_error=np.nan)
+    assert "nothing to draw yet" in svg(charts.rate_box_charts(frame, "sinc", DE))
+
+
+def test_the_better_the_cut_the_more_are_nearest_to_the_chosen_optimum():
+    shares = panel_shares(idea.separation_chart())
+    assert list(shares) == ["worst", "suboptimal", "optimal"]
+    assert shares["worst"] < 0.6 < shares["suboptimal"] < 0.9 < shares["optimal"] == 1
+
+
+def test_breaking_gathers_the_population_and_only_the_ideal_one_wholly():
+    shares = panel_shares(idea.breaking_chart())
+    before, invariant, proximity, ideal = shares.values()
+    assert list(shares)[1:3] == ["rule-1 and rule-2", "Algorithm 1"]
+    assert 0.05 < before < 0.2  # an eighth
+    assert before < invariant < proximity < ideal == 1
+
+
+def test_the_ideal_population_lies_in_the_shaded_sector():
+    spec = idea.breaking_chart().to_dict()
+    *_, ideal = spec["concat"]
+    rows = [spec["datasets"][layer["data"]["name"]] for layer in leaves(ideal) if "data" in layer]
+    [points] = [pd.DataFrame(part) for part in rows if "candidate" in part[0]]
+    assert len(points) == 150
+    assert (points["x"] + 0.011 >= points["y"].abs()).all()  # rounded to hundredths
+
+
+def test_the_idea_shows_the_replicas_of_its_optima():
+    spec = idea.breaking_chart().to_dict()
+    stars = [pd.DataFrame(rows) for rows in spec["datasets"].values() if "chosen" in rows[0]]
+    places = {(abs(x), abs(y)) for frame in stars for x, y in frame[["x", "y"]].to_numpy()}
+    assert places == {(1, 0), (0, 1), (0, 0)}
+    assert all(frame["chosen"].sum() == 1 for frame in stars)
+
+
+def panel_shares(chart):
+    """Title of each panel, and the share of its candidates nearest to the chosen optimum."""
+    spec = chart.to_dict()
+    shares = {}
+    for panel in spec.get("hconcat") or spec["concat"]:
+        data = [spec["datasets"][layer["data"]["name"]] for layer in leaves(panel)]
+        [points] = [pd.DataFrame(part) for part in data if "candidate" in part[0]]
+        shares[panel["title"]["text"]] = (points["candidate"] == idea.NEAR).mean()
+        assert panel["title"]["subtitle"].startswith(f"{shares[panel['title']['text']]:.0%}")
+    return shares
+
+
+def leaves(spec):
+    return [node for node in nodes(spec) if "mark" in node]

@@ -1,0 +1,208 @@
+import math
+
+import pandas as pd
+import pytest
+
+from symbreak.analysis._paper import (
+    FAMILIES,
+    NOT_SIGNIFICANT,
+    TABLE_1,
+    agreement,
+    paper_significance,
+    paper_table,
+)
+from symbreak.analysis._statistics import compared_methods, pairwise, summary
+from symbreak.problems import problem_names
+
+SHAPES = {"syn5": (3, 2, 1), "sinc": (3, 2, 1), "mine": (1, 2, 3)}  # means of plain, INV, SB
+
+
+def summary_of_the_paper():
+    names = {"mean": "normalised_mean", "std": "normalised_std"}
+    return paper_table().rename(columns=names).assign(n=50)
+
+
+def pairs_of_the_paper():
+    pairs = paper_significance().assign(n_a=50, n_b=50, a12=0.5, better="")
+    return pairs.assign(p=pairs["significant"].map({True: 0.001, False: 0.5}))
+
+
+def runs_of(problem, family="DE", methods=("", "-INV-SB", "-SB"), n=6):
+    """Runs whose methods lie apart, in the order of SHAPES."""
+    means = dict(zip(("", "-INV-SB", "-SB"), SHAPES[problem], strict=True))
+    rows = [
+        {
+            "problem": problem,
+            "family": family,
+            "method": family + m,
+            "table_error": means[m] + i / 99,
+        }
+        for m in methods
+        for i in range(n)
+    ]
+    return pd.DataFrame(rows)
+
+
+def compare(runs):
+    return agreement(summary(runs), pairwise(runs))
+
+
+def row_of(frame, **names):
+    for name, value in names.items():
+        frame = frame[frame[name] == value]
+    assert len(frame) == 1
+    return frame.iloc[0]
+
+
+def test_table_1_has_66_cells_whose_columns_add_up_to_those_printed():
+    table = paper_table()
+    assert len(table) == 66
+    assert sorted(TABLE_1) == sorted(problem_names())
+    sums = table.groupby("method", sort=False)[["mean", "std"]].sum()
+    printed = {
+        "DE": (7.225, 3.837),
+        "DE-INV-SB": (9.744, 4.525),
+        "DE-SB": (3.755, 0.808),
+        "CMA-ES": (7.654, 8.080),
+        "CMA-ES-INV-SB": (8.837, 4.658),
+        "CMA-ES-SB": (2.262, 1.124),
+    }
+    for method, (mean, std) in printed.items():
+        assert sums.loc[method].tolist() == pytest.approx([mean, std])
+    assert TABLE_1["sinc2d"]["CMA-ES-SB"] == (0.089, 0.253)
+    assert TABLE_1["autoenc-sphere"]["DE"] == (0.554, 0.321)
+
+
+def test_every_family_of_table_1_has_a_cell_of_1_and_sb_in_bold():
+    table = paper_table()
+    assert (table.groupby(["problem", "family"])["mean"].max() == 1).all()
+    assert (table["best"] == table["method"].isin(["DE-SB", "CMA-ES-SB"])).all()
+
+
+def test_every_pair_is_significant_but_those_that_the_paper_names():
+    pairs = paper_significance()
+    assert len(pairs) == 66
+    insignificant = pairs[~pairs["significant"]]
+    assert set(insignificant[["problem", "a", "b"]].itertuples(index=False, name=None)) == {
+        ("syn5", "DE", "DE-INV-SB"),
+        ("syn5", "DE", "DE-SB"),
+        ("syn5", "DE-INV-SB", "DE-SB"),
+        ("syn5", "CMA-ES", "CMA-ES-SB"),
+        ("sinc2d", "CMA-ES", "CMA-ES-INV-SB"),
+        ("two-spirals", "DE", "DE-INV-SB"),
+        ("two-spirals", "CMA-ES", "CMA-ES-INV-SB"),
+    }
+    assert "p = 0.08" in row_of(pairs, problem="syn5", a="CMA-ES", b="CMA-ES-SB").note
+    for problem, a, b in NOT_SIGNIFICANT:  # spelt as tests spell their pairs
+        assert any((a, b) == (x, y) for f in FAMILIES for x, y in spelt(f)), (problem, a, b)
+
+
+def spelt(family):
+    plain, invariant, proximity = compared_methods(family)
+    return [(plain, invariant), (plain, proximity), (invariant, proximity)]
+
+
+def test_on_the_training_set_only_de_and_de_inv_sb_are_alike_on_two_spirals():
+    pairs = paper_significance(training=True)
+    assert len(pairs) == 18
+    assert set(pairs["problem"]) == {"two-circles", "two-spirals", "digits"}
+    (pair,) = pairs[~pairs["significant"]].itertuples()
+    assert (pair.problem, pair.a, pair.b) == ("two-spirals", "DE", "DE-INV-SB")
+
+
+def test_the_paper_agrees_with_itself():
+    families, cells, pairs = agreement(summary_of_the_paper(), pairs_of_the_paper())
+    assert [len(frame) for frame in (families, cells, pairs)] == [22, 66, 66]
+    for frame in (families[["same_winner", "same_order"]], cells[["agree"]], pairs[["agree"]]):
+        assert all(answer is True for answer in frame.to_numpy().ravel())
+    assert (families["pairs_agreeing"] == 3).all()
+    assert (families["note"] == "").all()
+    assert row_of(families, problem="sinc", family="DE").order_here == "DE-SB < DE-INV-SB < DE"
+
+
+def test_one_other_winner_is_one_disagreement():
+    table = summary_of_the_paper()
+    family = (table["problem"] == "sinc") & (table["family"] == "DE")
+    table.loc[family, "normalised_mean"] = [0.1, 0.2, 1.0]
+    table.loc[family, "best"] = [True, False, False]
+    families, cells, pairs = agreement(table, pairs_of_the_paper())
+    (row,) = families[families["same_winner"] == False].itertuples()  # noqa: E712
+    assert (row.problem, row.family, row.winner_paper, row.winner_here) == (
+        "sinc",
+        "DE",
+        "DE-SB",
+        "DE",
+    )
+    assert row.same_order is False
+    assert cells.loc[cells["agree"] == False, "method"].tolist() == ["DE", "DE-SB"]  # noqa: E712
+    assert all(pairs["agree"])
+
+
+def test_the_order_can_differ_where_the_winner_does_not():
+    table = summary_of_the_paper()
+    table.loc[(table["problem"] == "sinc") & (table["method"] == "DE"), "normalised_mean"] = 0.2
+    row = row_of(agreement(table, pairs_of_the_paper()).families, problem="sinc", family="DE")
+    assert (row.same_winner, row.same_order) == (True, False)
+
+
+def test_equal_means_have_no_single_winner():
+    table = summary_of_the_paper()
+    table.loc[(table["problem"] == "sinc") & (table["method"] == "DE"), "normalised_mean"] = 0.114
+    row = row_of(agreement(table, pairs_of_the_paper()).families, problem="sinc", family="DE")
+    assert (row.winner_here, row.order_here) == ("DE = DE-SB", "DE = DE-SB < DE-INV-SB")
+    assert (row.same_winner, row.same_order) == (False, False)
+
+
+def test_real_tests_are_compared_with_the_statements():
+    families, _, pairs = compare(pd.concat([runs_of("syn5"), runs_of("sinc")]))
+    sinc = row_of(pairs, problem="sinc", a="DE", b="DE-SB")
+    assert (sinc.significant_paper, sinc.significant_here, sinc.agree) == (True, True, True)
+    assert (sinc.a12, sinc.better_here) == (0, "DE-SB")
+    syn5 = row_of(pairs, problem="syn5", a="DE", b="DE-SB")  # the paper found no difference
+    assert (syn5.significant_paper, syn5.significant_here, syn5.agree) == (False, True, False)
+    found = families.set_index(["problem", "family"])[["pairs_agreeing", "pairs_compared"]]
+    assert found.loc[("sinc", "DE")].tolist() == [3, 3]
+    assert found.loc[("syn5", "DE")].tolist() == [0, 3]
+    assert found.loc[("sinc", "CMA-ES")].tolist() == [0, 0]
+
+
+def test_what_was_not_run_cannot_be_said():
+    families, cells, pairs = compare(runs_of("sinc", methods=("", "-SB")))
+    row = row_of(families, problem="sinc", family="DE")
+    assert (row.winner_here, row.same_winner, row.same_order) == ("DE-SB", None, None)
+    assert (row.note, row.pairs_compared, row.pairs_agreeing) == ("missing: DE-INV-SB", 1, 1)
+    cell = row_of(cells, problem="sinc", method="DE-INV-SB")
+    assert (cell.n_here, cell.best_here, cell.agree, cell.mean_paper) == (0, None, None, 0.412)
+    assert math.isnan(cell.mean_here)
+    assert row_of(cells, problem="sinc", method="DE-SB").agree is None  # of two it says little
+    pair = row_of(pairs, problem="sinc", a="DE", b="DE-INV-SB")
+    assert (pair.significant_paper, pair.significant_here, pair.agree) == (True, None, None)
+    alone = compare(runs_of("sinc", methods=("-SB",))).families
+    assert row_of(alone, problem="sinc", family="DE").winner_here == ""  # of one
+    other = row_of(families, problem="digits", family="CMA-ES")
+    assert (other.winner_here, other.same_winner, other.winner_paper) == ("", None, "CMA-ES-SB")
+    assert row_of(pairs, problem="digits", a="DE", b="DE-SB").note_here == "not run"
+
+
+def test_tests_with_too_few_repetitions_disagree_with_nobody():
+    pair = row_of(compare(runs_of("sinc", n=3)).pairs, problem="sinc", a="DE", b="DE-SB")
+    assert (pair.significant_paper, pair.significant_here, pair.agree) == (True, False, None)
+
+
+def test_problems_and_families_that_the_paper_does_not_have_come_last():
+    families, cells, pairs = compare(pd.concat([runs_of("mine"), runs_of("sinc", "L-SHADE")]))
+    assert [len(frame) for frame in (families, cells, pairs)] == [24, 72, 72]
+    assert families["family"].tolist()[-2:] == ["DE", "L-SHADE"]
+    row = row_of(families, problem="mine", family="DE")
+    assert (row.winner_paper, row.winner_here, row.same_winner) == ("", "DE", None)
+    assert row.note == "not in the paper"
+    assert row_of(cells, problem="mine", method="DE").best_paper is None
+    pair = row_of(pairs, problem="mine", a="DE", b="DE-SB")
+    assert (pair.significant_paper, pair.significant_here, pair.agree) == (None, True, None)
+
+
+def test_an_empty_store_still_shows_the_paper():
+    empty = runs_of("sinc").iloc[:0]
+    families, cells, pairs = compare(empty)
+    assert [len(frame) for frame in (families, cells, pairs)] == [22, 66, 66]
+    assert families["same_winner"].isna().all()

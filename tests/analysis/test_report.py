@@ -1,0 +1,195 @@
+"""The report as files, and as a page in a real browser."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from symbreak.analysis import write_report
+from symbreak.experiments import Store, StudySpec, run_study
+from tests.analysis.browser import page  # noqa: F401  (a fixture)
+
+EVIL = "<script>alert(1)</script>"
+TEXT = f"""
+problems = ["syn5", "sinc", "two-circles", "{EVIL}"]
+methods = ["DE", "DE-INV-SB", "DE-SB", "DE-SB-BF", "CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB"]
+repetitions = 5
+[budgets]
+syn5 = 2_000
+sinc = 2_000
+two-circles = 2_000
+"{EVIL}" = 1_600
+[method.DE-SB-BF]
+problems = ["syn5"]
+[data_file."{EVIL}"]
+file = "evil.csv"
+hidden = [3]
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("store")
+    x = np.linspace(-1, 1, 40)
+    lines = [f"{a:.4f},{b:.4f}" for a, b in zip(x, np.sin(3 * x), strict=True)]
+    (folder / "evil.csv").write_text("x,y\n" + "\n".join(lines) + "\n")
+    run_study(StudySpec.parse(TEXT, name="small", folder=folder), folder / "a.db", workers=2)
+    return folder / "a.db"
+
+
+@pytest.fixture(scope="module")
+def report(store, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    assert write_report(store, folder) == folder / "index.html"
+    return folder
+
+
+def test_all_files_are_there(report):
+    for name in ("index.html", "table.md", "table.tex", "table.csv", "results.csv"):
+        assert (report / name).stat().st_size > 100, name
+    figures = sorted((report / "figures").iterdir())
+    stems = {figure.stem for figure in figures}
+    assert {"heat-map", "significance", "ecdf", "idea"} <= stems
+    assert {f"problem-{i}-{f}-convergence" for i in range(4) for f in ("DE", "CMA-ES")} <= stems
+    assert len(figures) == 3 * len(stems)
+    for figure in figures:
+        start = figure.read_bytes()[:5]
+        assert start.startswith({".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}[figure.suffix])
+    assert sum(file.stat().st_size for file in report.rglob("*")) < 15e6
+
+
+def test_the_tables_hold_the_numbers_of_the_store(store, report):
+    with Store(store) as opened:
+        runs = opened.frame()
+    back = pd.read_csv(report / "results.csv")
+    assert np.array_equal(back["error"], runs.set_index("key").loc[back["key"], "error"])
+    syn5 = runs[(runs.problem == "syn5") & (runs.family == "DE") & (runs.method != "DE-SB-BF")]
+    means = syn5.groupby("method").error.mean()
+    stds = syn5.groupby("method").error.std()
+    best = f"**{means.min() / means.max():.3f} ± {stds[means.idxmin()] / means.max():.3f}**"
+    line = next(s for s in (report / "table.md").read_text().splitlines() if "syn5" in s)
+    assert best in line
+    assert (report / "table.tex").read_text().count(r"\textbf") == 8
+
+
+def test_names_from_users_stay_text(report):
+    page = (report / "index.html").read_text()
+    assert "&lt;script&gt;alert(1)" in page
+    assert EVIL not in page
+    assert "alert(1)</script" not in (report / "table.md").read_text()
+
+
+def test_the_page_says_what_the_numbers_say(report):
+    words = re.search(r'<ul class="words">(.*?)</ul>', (report / "index.html").read_text(), re.S)[1]
+    assert "125 finished runs: 4 problems, 7 methods, 5 repetitions each." in words
+    assert "DE-SB has the smallest mean error of its family on" in words
+    assert "The paper&#39;s winner is confirmed in" in words
+
+
+def test_a_study_under_way_gives_a_page_that_says_what_is_missing(tmp_path):
+    spec = StudySpec.load("smoke")
+    with Store(tmp_path / "a.db") as store:
+        store.remember(spec)
+        write_report(tmp_path / "a.db", tmp_path / "none", formats=())
+        run = next(iter(spec.runs()))
+        training = run.start()
+        while not training.finished:
+            training.step()
+        store.add(run, training.record())
+        store.add_failure(list(spec.runs())[1], "Traceback\nValueError: oh <b>no</b>")
+    write_report(tmp_path / "a.db", tmp_path / "one", formats=())
+    assert "no finished run yet" in (tmp_path / "none" / "index.html").read_text()
+    page = (tmp_path / "one" / "index.html").read_text()
+    assert "1 finished run: 1 problem, 1 method, 1 repetition each." in page
+    assert "15 planned runs of 16" in page
+    assert "1 run failed." in page
+    assert "ValueError: oh &lt;b&gt;no&lt;/b&gt;" in page
+
+
+def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):
+    def symbreak(*arguments):
+        command = [sys.executable, "-m", "symbreak", "report", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    result = symbreak(store, "--out", tmp_path / "r", "--figures", "svg")
+    assert result.returncode == 0, result.stderr
+    assert str(tmp_path / "r" / "index.html") in result.stdout.replace("\n", "")
+    assert {f.suffix for f in (tmp_path / "r" / "figures").iterdir()} == {".svg"}
+    for arguments, code, message in (
+        ((tmp_path / "no.db",), 1, "no store at"),
+        ((store, "--figures", "gif"), 2, "--figures takes svg, png, pdf or none"),
+    ):
+        result = symbreak(*arguments, "--out", tmp_path / "x")
+        assert result.returncode == code
+        assert message in " ".join(result.stderr.split())
+        assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1200, 375])
+def test_the_page_opens_without_complaints_and_draws_all_charts(page, report, width, dark):  # noqa: F811
+    page.open(report / "index.html", width=width, dark=dark)
+    assert page.states().count("drawn") == len(page.states()) > 20
+    assert page.complaints() == []
+    assert page.requests() == []
+    empty = page.run(
+        "return [...document.querySelectorAll('.chart')]"
+        ".filter(e => e.querySelectorAll('svg path').length < 3).map(e => e.dataset.chart)"
+    )
+    assert empty == []
+    # nothing makes the page itself scroll sideways; wide tables scroll in their frames
+    assert page.run("return document.documentElement.scrollWidth - window.innerWidth") <= 0
+
+
+def test_the_page_follows_the_colour_scheme(page, report):  # noqa: F811
+    colours = []
+    for dark in (False, True):
+        page.open(report / "index.html", dark=dark)
+        colours.append(page.run("return getComputedStyle(document.body).backgroundColor"))
+    assert colours[0] == "rgb(255, 255, 255)"
+    assert colours[1] != colours[0]
+
+
+LINES = (
+    "return [...document.querySelectorAll('#figure-problem-1-DE-convergence svg path')]"
+    ".map(e => e.getAttribute('d') + e.getAttribute('opacity') + e.getAttribute('stroke-opacity'))"
+)
+
+
+def test_a_click_in_the_legend_changes_the_chart(page, report):  # noqa: F811
+    page.open(report / "index.html")
+    before = page.run(LINES)
+    page.run(
+        "const label = [...document.querySelectorAll('#figure-problem-1-DE-convergence svg text')]"
+        ".find(e => e.textContent === 'DE-SB');"
+        "for (const type of ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'])"
+        "  label.dispatchEvent(new MouseEvent(type, {bubbles: true}));"
+    )
+    page.run("return window.views['problem-1-DE-convergence'].runAsync().then(() => true)")
+    assert page.run(LINES) != before
+
+
+def test_the_error_scale_switches_between_log_and_linear(page, report):  # noqa: F811
+    page.open(report / "index.html")
+    before = page.run(LINES)
+    page.run("document.querySelector('#figure-problem-1-DE-convergence input').click()")
+    page.run("return window.views['problem-1-DE-convergence'].runAsync().then(() => true)")
+    assert page.run(LINES) != before
+    assert page.complaints() == []
+
+
+def test_hovering_shows_values(page, report):  # noqa: F811
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.by import By
+
+    page.open(report / "index.html")
+    figure = page.driver.find_element(By.ID, "figure-problem-1-DE-convergence")
+    page.run("arguments[0].scrollIntoView({block: 'center'})", figure)
+    chart = figure.find_element(By.CSS_SELECTOR, "svg")
+    ActionChains(page.driver).move_to_element_with_offset(chart, -40, 20).move_by_offset(5, 0).perform()
+    page.run("return new Promise(done => setTimeout(() => done(true), 300))")
+    tooltip = page.run("return document.querySelector('#vg-tooltip-element')?.textContent || ''")
+    assert "evaluations" in tooltip

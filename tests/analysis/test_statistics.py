@@ -1,0 +1,269 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from symbreak.analysis._statistics import (
+    compared_methods,
+    holm,
+    ideal_against_approximate,
+    kruskal_wallis,
+    pairwise,
+    summary,
+)
+
+FUNCTIONS = [summary, kruskal_wallis, pairwise, ideal_against_approximate]
+
+
+def runs_of(samples, problem="sinc"):
+    """A frame of runs from the errors of each method."""
+    rows = [
+        {
+            "problem": problem,
+            "method": method,
+            "family": "CMA-ES" if method.startswith("CMA-ES") else "DE",
+            "repetition": repetition,
+            "table_error": error,
+        }
+        for method, errors in samples.items()
+        for repetition, error in enumerate(errors)
+    ]
+    columns = ["problem", "method", "family", "repetition", "table_error"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def row_of(frame, **names):
+    """The only row with these values."""
+    for name, value in names.items():
+        frame = frame[frame[name] == value]
+    assert len(frame) == 1
+    return frame.iloc[0]
+
+
+SMALL = {"DE": [1, 2, 3, 6], "DE-INV-SB": [4, 4, 4, 4], "DE-SB": [1, 1, 2, 0], "DE-SB-BF": [8, 8]}
+
+
+def test_moments_and_quartiles_are_those_worked_out_by_hand():
+    row = row_of(summary(runs_of(SMALL)), method="DE")
+    assert (row.n, row["mean"], row["median"]) == (4, 3, 2.5)
+    assert row["std"] == pytest.approx(math.sqrt((4 + 1 + 0 + 9) / 3))
+    assert (row.q1, row.q3) == (1.75, 3.75)
+
+
+def test_errors_are_divided_by_the_largest_mean_of_the_three_and_brute_force_stays_out():
+    table = summary(runs_of(SMALL)).set_index("method")
+    assert table["normalised_mean"].to_dict() == {
+        "DE": 3 / 4,
+        "DE-INV-SB": 1,
+        "DE-SB": 1 / 4,
+        "DE-SB-BF": 2,  # 8 / 4: divided by 4, but not the divisor
+    }
+    assert table.loc["DE", "normalised_std"] == pytest.approx(math.sqrt(14 / 3) / 4)
+    assert table.loc["DE", "normalised_median"] == 2.5 / 4
+    assert table.index[table["best"]].tolist() == ["DE-SB"]
+    assert (table["note"] == "").all()
+
+
+def test_the_best_of_three_is_best_even_if_brute_force_is_better_and_ties_share_it():
+    table = summary(runs_of({"DE": [2, 2], "DE-INV-SB": [2, 2], "DE-SB": [3, 3], "DE-SB-BF": [1]}))
+    assert table.loc[table["best"], "method"].tolist() == ["DE", "DE-INV-SB"]
+
+
+def test_families_and_problems_are_normalised_apart():
+    runs = pd.concat([runs_of({"DE": [2.0]}), runs_of({"CMA-ES": [8.0], "CMA-ES-SB": [2.0]})])
+    runs = pd.concat([runs, runs_of({"DE": [32.0], "DE-SB": [4.0]}, "digits")])
+    assert summary(runs)["normalised_mean"].tolist() == [1, 1, 1 / 4, 1, 1 / 8]
+
+
+@pytest.mark.parametrize(
+    ("samples", "words"),
+    [
+        ({"DE": [1.0]}, "one run"),
+        ({"DE": [1.0, 2.0]}, "normalised without DE-INV-SB, DE-SB"),
+        ({"DE": [0.0, 0.0], "DE-INV-SB": [0, 0], "DE-SB": [0, 0]}, "the largest mean is 0"),
+        ({"DE-SB-BF": [1.0, 2.0]}, "missing DE, DE-INV-SB, DE-SB"),
+        ({"DE": [1.0, math.inf, math.inf]}, "infinite errors"),
+    ],
+)
+def test_the_summary_says_what_is_odd(samples, words):
+    row = summary(runs_of(samples)).iloc[0]
+    assert words in row.note
+    assert math.isnan(row["std"]) == (len(samples.get("DE", [1, 2])) in (1, 3))
+    assert not row.best or len(samples) > 1  # nothing to be better than
+
+
+def test_kruskal_wallis_is_the_statistic_worked_out_by_hand():
+    runs = runs_of({"DE": [1, 2], "DE-INV-SB": [3, 4], "DE-SB": [5, 6], "DE-SB-BF": [0, 9]})
+    row = kruskal_wallis(runs).iloc[0]
+    statistic = 12 / (6 * 7) * (3**2 / 2 + 7**2 / 2 + 11**2 / 2) - 3 * 7  # rank sums 3, 7, 11
+    assert row.statistic == pytest.approx(statistic)
+    assert row.p == pytest.approx(math.exp(-statistic / 2))  # chi-square of two degrees
+    assert not row.significant
+    assert row.methods == "DE, DE-INV-SB, DE-SB"  # brute force stays out
+    assert "fewer than 5 repetitions" in row.note
+
+
+def test_ties_are_corrected_for_and_said():
+    runs = runs_of({"DE": [1, 1, 2], "DE-SB": [2, 3, 3]})
+    ranks = 6.5, 14.5  # of 1.5, 1.5, 3.5 and 3.5, 5.5, 5.5
+    uncorrected = 12 / (6 * 7) * (ranks[0] ** 2 / 3 + ranks[1] ** 2 / 3) - 3 * 7
+    row = kruskal_wallis(runs).iloc[0]
+    assert row.statistic == pytest.approx(uncorrected / (1 - 3 * (2**3 - 2) / (6**3 - 6)))
+    assert row.ties
+    pair = row_of(pairwise(runs), a="DE", b="DE-SB")
+    sigma = math.sqrt(3 * 3 / 12 * (7 - 3 * (2**3 - 2) / (6 * 5)))
+    z = (4.5 - 0.5 - 0.5) / sigma  # mean 9/2, one tie of nine pairs, continuity
+    assert pair.p == pytest.approx(math.erfc(z / math.sqrt(2)))
+    assert pair.a12 == pytest.approx(8.5 / 9)
+    assert pair.ties
+
+
+def test_the_rank_sum_of_apart_samples_is_the_one_worked_out_by_hand():
+    runs = runs_of({"DE": [6, 7, 8, 9, 99], "DE-SB": range(1, 6)})
+    pair = row_of(pairwise(runs), a="DE", b="DE-SB")
+    z = (12.5 - 0.5) / math.sqrt(5 * 5 * 11 / 12)
+    assert pair.p == pytest.approx(math.erfc(z / math.sqrt(2)))
+    assert (pair.a12, pair.better, pair.ties, pair.note) == (0, "DE-SB", False, "")
+    assert (pair.n_a, pair.n_b, pair.median_a, pair.median_b) == (5, 5, 8, 3)
+    assert pair.significant
+    assert pair.p_holm == pair.p  # the only pair that can be tested
+
+
+def test_tests_are_scipys():
+    rng = np.random.default_rng(0)
+    names = compared_methods("CMA-ES")
+    samples = {name: rng.normal(i, 2, size=20 + i).round(1) for i, name in enumerate(names)}
+    runs = runs_of(samples)
+    assert kruskal_wallis(runs).iloc[0].p == stats.kruskal(*samples.values()).pvalue
+    table = pairwise(runs)
+    assert table[["a", "b"]].to_numpy().tolist() == [
+        ["CMA-ES", "CMA-ES-INV-SB"],
+        ["CMA-ES", "CMA-ES-SB"],
+        ["CMA-ES-INV-SB", "CMA-ES-SB"],
+    ]
+    for row in table.itertuples():
+        x, y = samples[row.a], samples[row.b]
+        assert row.p == stats.mannwhitneyu(x, y, method="asymptotic").pvalue
+        smaller = np.mean(x[:, None] < y) + np.mean(x[:, None] == y) / 2
+        assert row.a12 == pytest.approx(smaller)
+    assert table["p_holm"].to_numpy() == pytest.approx(holm(table["p"]))
+
+
+def test_a_pair_is_significant_only_if_kruskal_wallis_rejects_too():
+    samples = {"DE": [5, 10, 11, 12, 13], "DE-INV-SB": [0, 2, 8, 9, 14], "DE-SB": [1, 3, 4, 6, 7]}
+    pair = row_of(pairwise(runs_of(samples)), a="DE", b="DE-SB")
+    assert pair.p < 0.05 < kruskal_wallis(runs_of(samples)).iloc[0].p
+    assert not pair.significant
+    assert pair.better == ""
+    del samples["DE-INV-SB"]
+    assert row_of(pairwise(runs_of(samples)), a="DE", b="DE-SB").better == "DE-SB"
+
+
+def test_holm_can_take_significance_away():
+    samples = {"DE": [5, 8, 10, 11, 13], "DE-INV-SB": [3, 7, 9, 12, 14], "DE-SB": [0, 1, 2, 4, 6]}
+    pair = row_of(pairwise(runs_of(samples)), a="DE", b="DE-SB")
+    assert kruskal_wallis(runs_of(samples)).iloc[0].significant
+    assert pair.p_holm == pytest.approx(3 * pair.p)  # the smallest of three
+    assert pair.significant
+    assert not pair.significant_holm
+
+
+def test_holm_is_the_adjustment_worked_out_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.6, 0.7]) == pytest.approx([1, 1])
+    assert holm([math.nan, 0.02, 0.03]) == pytest.approx([math.nan, 0.04, 0.04], nan_ok=True)
+    assert len(holm([])) == 0
+
+
+@pytest.mark.parametrize(
+    ("samples", "words", "tested"),
+    [
+        ({"DE": [1.0], "DE-SB": [2.0]}, "too few repetitions: DE, DE-SB", False),
+        ({"DE": [1.0], "DE-SB": [2.0, 3.0]}, "too few repetitions: DE; no test", False),
+        ({"DE": [1.0] * 6, "DE-SB": [1.0] * 6}, "all errors are equal", True),
+        ({"DE": [1.0] * 6}, "missing: DE-INV-SB, DE-SB", False),
+        ({"DE-SB-BF": [1.0, 2.0]}, "missing: DE, DE-INV-SB, DE-SB", False),
+        ({"DE": [1.0, math.inf], "DE-SB": [2.0, 3.0]}, "fewer than 5 repetitions", True),
+    ],
+)
+def test_what_prevents_a_test_is_said(samples, words, tested):
+    family = kruskal_wallis(runs_of(samples)).iloc[0]
+    assert words in family.note
+    assert not family.significant
+    pairs = pairwise(runs_of(samples))
+    assert len(pairs) == 3
+    assert not pairs["significant"].any()
+    pair = row_of(pairs, a="DE", b="DE-SB")
+    for p, note in ((family.p, family.note), (pair.p, pair.note)):
+        assert math.isnan(p) != tested
+        assert ("no test" in note) != tested
+    assert "fewer than 5" not in words or words in pair.note
+    assert math.isnan(pair.a12) == any(name not in samples for name in ("DE", "DE-SB"))
+    if words == "all errors are equal":
+        assert (family.statistic, family.p, pair.p, pair.a12) == (0, 1, 1, 0.5)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_no_runs_give_no_rows_and_runs_without_a_value_do_not_count(function):
+    assert function(runs_of({})).empty
+    runs = runs_of({**SMALL, "DE": [1, 2, 3, 6, math.nan]})
+    pd.testing.assert_frame_equal(function(runs), function(runs_of(SMALL)))
+    assert not function(runs).empty
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_another_column_can_be_judged(function):
+    runs = runs_of(SMALL).assign(train_rate=lambda frame: 1 + (frame["table_error"] - 2) ** 2)
+    assert not function(runs, value="train_rate").equals(function(runs))
+    other = runs.drop(columns="table_error").rename(columns={"train_rate": "table_error"})
+    pd.testing.assert_frame_equal(function(runs, value="train_rate"), function(other))
+
+
+@pytest.mark.parametrize(
+    ("ideal", "ratio", "verdict"),
+    [(1.1, 1.1, "similar"), (2, 2, "ideal worse"), (0.5, 0.5, "ideal better")],
+)
+def test_the_ratio_of_constant_samples_has_no_spread(ideal, ratio, verdict):
+    samples = {"DE-SB-BF": [ideal] * 8, "DE-SB": [1.0] * 8, "CMA-ES-SB": [1.0] * 8}
+    (row,) = ideal_against_approximate(runs_of(samples)).itertuples()  # CMA-ES has but one
+    assert (row.low, row.ratio, row.high) == pytest.approx((ratio, ratio, ratio))
+    assert (row.verdict, row.similar, row.note) == (verdict, verdict == "similar", "")
+    assert (row.n_ideal, row.mean_ideal, row.mean_approximate) == (8, ideal, 1)
+
+
+def test_the_interval_of_the_ratio_has_the_width_that_theory_says():
+    ideal = np.random.default_rng(0).normal(10, 3, size=400)
+    row = ideal_against_approximate(runs_of({"DE-SB-BF": ideal, "DE-SB": [10.0] * 9})).iloc[0]
+    width = 2 * 1.96 * ideal.std(ddof=1) / math.sqrt(400) / 10
+    assert row.high - row.low == pytest.approx(width, rel=0.08)
+    assert row.low < row.ratio < row.high
+
+
+def test_intervals_are_the_same_for_the_same_seed_whatever_else_is_there():
+    runs = runs_of({"DE-SB-BF": [1, 2, 3, 9, 11], "DE-SB": [1, 5, 6, 2, 9]})
+    others = runs.assign(problem="syn5")
+    table = ideal_against_approximate(runs, seed=3)
+    assert table.loc[0, "verdict"] == "undecided"
+    both = ideal_against_approximate(pd.concat([others, runs]), seed=3)
+    pd.testing.assert_frame_equal(table, both.iloc[[1]].reset_index(drop=True))
+    assert both.loc[0, "low"] != both.loc[1, "low"]  # another problem, another stream
+    assert table.loc[0, "low"] != ideal_against_approximate(runs, seed=4).loc[0, "low"]
+
+
+@pytest.mark.parametrize(
+    ("ideal", "approximate", "words"),
+    [
+        ([1.0], [1.0, 2.0], "too few repetitions: DE-SB-BF; no interval"),
+        ([0.0, 0.0], [0.0, 0.0], "no interval"),
+        ([1.0, math.inf], [1.0, 2.0], "fewer than 5 repetitions: the interval is rough"),
+        ([1.0, 2.0], [1.0, 2.0], "fewer than 5 repetitions: the interval is rough"),
+    ],
+)
+def test_what_prevents_an_interval_is_said(ideal, approximate, words):
+    runs = runs_of({"DE-SB-BF": ideal, "DE-SB": approximate})
+    row = ideal_against_approximate(runs).iloc[0]
+    assert row.note == words
+    assert math.isnan(row.low) == ("no interval" in words)
+    assert (row.verdict, row.similar) == ("undecided", False)

@@ -1,0 +1,217 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from symbreak.analysis._targets import (
+    FACTORS,
+    ecdf,
+    evaluations_to_targets,
+    expected_running_time,
+    speed_up,
+    target_table,
+)
+
+# (evaluations, best error) of two runs each, worked through by hand below.
+CURVES = {
+    "DE": [[(1, 20), (10, 5), (50, 1), (100, 1)], [(1, 30), (20, 8), (90, 8)]],
+    "DE-SB": [[(1, 10), (5, 2), (30, 1), (100, 1)], [(1, 9), (15, 1), (100, 1)]],
+}
+
+
+def frames(curves, problem="sinc"):
+    """Runs and curves as a store gives them."""
+    points = [
+        (problem, method, repetition, *point)
+        for method, runs in curves.items()
+        for repetition, run in enumerate(runs)
+        for point in run
+    ]
+    names = ["problem", "method", "repetition", "evaluations", "error"]
+    long = pd.DataFrame(points, columns=names)
+    runs = long.groupby(names[:3], sort=False, as_index=False).last()
+    return runs.assign(family=runs["method"].str.removesuffix("-SB")), long
+
+
+def hits_of(curves, problem="sinc"):
+    runs, long = frames(curves, problem)
+    return evaluations_to_targets(runs, long, target_table(runs))
+
+
+def hitting(plain, other, factor=3.0):
+    """Hits of two methods that reach the target after so many evaluations, or never (None)."""
+    rows = [
+        ("sinc", "DE", method, i, factor, hit is not None, 100 if hit is None else hit)
+        for method, hits in (("DE", plain), ("DE-SB", other))
+        for i, hit in enumerate(hits)
+    ]
+    names = ["problem", "family", "method", "repetition", "factor", "solved", "spent"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def test_targets_are_multiples_of_the_best_mean_of_training_errors():
+    runs, _ = frames(CURVES)
+    other, _ = frames({"DE": [[(1, 4)], [(1, 8)]], "DE-SB": [[(1, math.inf)]]}, "syn5")
+    hopeless, _ = frames({"DE": [[(1, math.inf)]]}, "digits")
+    table = target_table(pd.concat([runs.assign(table_error=0.0), hopeless, other]))
+    assert table["problem"].tolist() == ["sinc"] * 4 + ["syn5"] * 4
+    assert table["best_method"].tolist() == ["DE-SB"] * 4 + ["DE"] * 4
+    assert table["factor"].tolist() == [*FACTORS, *FACTORS]
+    assert table["target"].tolist() == pytest.approx([10, 3, 1.5, 1.1, 60, 18, 9, 6.6])
+
+
+def test_a_target_is_hit_at_the_first_error_that_is_no_greater():
+    hits = hits_of(CURVES)
+    table = hits.pivot(index=["method", "repetition"], columns="factor", values="hit")
+    nan = math.nan
+    assert table.loc["DE", 0].tolist() == [50, 50, 50, 10]  # 1.1, 1.5, 3 and 10
+    assert table.loc["DE", 1].tolist() == pytest.approx([nan, nan, nan, 20], nan_ok=True)
+    assert table.loc["DE-SB", 0].tolist() == [30, 30, 5, 1]  # 10 is on the target 10
+    assert table.loc["DE-SB", 1].tolist() == [15, 15, 15, 1]
+    failed = hits[~hits["solved"]]
+    assert failed[
+        ["method", "repetition", "spent", "total"]
+    ].drop_duplicates().to_numpy().tolist() == [["DE", 1, 90, 90]]
+    assert (hits["spent"] == hits["hit"])[hits["solved"]].all()
+    assert set(hits["family"]) == {"DE"}
+
+
+def test_hits_are_those_of_a_loop_over_every_run():
+    rng = np.random.default_rng(0)
+    curves = {
+        method: [
+            list(zip(range(3, 99, 4), np.sort(rng.random(n))[::-1], strict=False))
+            for n in rng.integers(1, 12, size=15)
+        ]
+        for method in ("CMA-ES", "CMA-ES-SB")
+    }
+    hits = hits_of(curves)
+    assert len(hits) == 2 * 15 * 4
+    for row in hits.itertuples():
+        run = curves[row.method][row.repetition]
+        first = next((e for e, error in run if error <= row.target), math.nan)
+        assert row.hit == pytest.approx(first, nan_ok=True)
+        assert row.total == run[-1][0]
+    assert 0 < hits["solved"].sum() < len(hits)
+
+
+def test_runs_of_the_same_name_are_told_apart():
+    runs, curves = frames({"DE": [[(1, 9), (50, 1), (100, 1)]]})
+    _, short = frames({"DE": [[(1, 5), (40, 2)]]})
+    hits = evaluations_to_targets(runs, pd.concat([curves, short]), target_table(runs, [1.5]))
+    assert hits[["solved", "spent", "total"]].to_numpy().tolist() == [
+        [True, 50, 100],
+        [False, 40, 40],
+    ]
+
+
+def test_what_has_no_targets_or_is_not_among_the_runs_is_left_out():
+    runs, curves = frames(CURVES)
+    _, more = frames({"DE-SB": [[(1, 1)]]}, "syn5")  # finished after the runs were read
+    _, unknown = frames({"DE-LA": [[(1, 1)]]})
+    hits = evaluations_to_targets(runs, pd.concat([curves, more, unknown]), target_table(runs))
+    pd.testing.assert_frame_equal(hits, hits_of(CURVES))
+
+
+def test_the_expected_running_time_is_the_one_worked_out_by_hand():
+    table = expected_running_time(hits_of(CURVES)).set_index(["method", "factor"])
+    assert table.loc[("DE", 10)].tolist() == ["sinc", "DE", 2, 2, (10 + 20) / 2]
+    assert table.loc[("DE", 3)].tolist() == ["sinc", "DE", 1, 2, (50 + 90) / 1]
+    assert table.loc[("DE-SB", 3), "ert"] == (5 + 15) / 2
+    never = expected_running_time(hitting([None, None], [5]))
+    assert never[["successes", "n"]].to_numpy().tolist() == [[0, 2], [1, 1]]
+    assert never["ert"].tolist() == [math.inf, 5]
+
+
+def test_the_speed_up_is_the_ratio_of_running_times():
+    table = speed_up(hits_of(CURVES))
+    assert set(table["method"]) == {"DE-SB"}
+    ratios = table.set_index("factor")["speed_up"].to_dict()
+    assert ratios == pytest.approx({10: 15 / 1, 3: 140 / 10, 1.5: 140 / 22.5, 1.1: 140 / 22.5})
+
+
+def test_a_resample_without_a_hit_makes_the_interval_infinite():
+    row = speed_up(hitting([50, None], [10, 10])).iloc[0]
+    # A quarter of resamples has no hit, half has both runs, a quarter the hit twice.
+    assert (row.speed_up, row.low, row.high) == (150 / 10, 50 / 10, math.inf)
+    # Resamples in which neither hits do not count.
+    row = speed_up(hitting([50, None], [10, None])).iloc[0]
+    assert (row.speed_up, row.low, row.high) == (150 / 110, 0, math.inf)
+    constant = speed_up(hitting([50, 50, 50], [10, 10])).iloc[0]
+    assert (constant.low, constant.high, constant.note) == (5, 5, "")
+
+
+def test_the_interval_is_scipys_where_every_run_hits():
+    rng = np.random.default_rng(0)
+    plain, other = rng.exponential(size=(2, 50)) * [[1000], [200]]
+    row = speed_up(hitting(plain, other), n_bootstrap=9999).iloc[0]
+    expected = stats.bootstrap(
+        (plain, other),
+        lambda x, y, axis: x.mean(axis=axis) / y.mean(axis=axis),
+        method="percentile",
+        random_state=rng,
+    ).confidence_interval
+    assert (row.low, row.high) == pytest.approx(tuple(expected), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("plain", "other", "ratio", "interval", "note"),
+    [
+        ([None, None], [None, None], math.nan, math.nan, "neither reaches the target"),
+        ([None, None], [5, 5], math.inf, math.inf, "only DE-SB reaches the target"),
+        ([5, 5], [None, None], 0, 0, "only DE reaches the target"),
+        ([], [5, 5], math.nan, math.nan, "missing: DE"),
+        ([5], [5, 5], 1, math.nan, "too few repetitions for an interval"),
+        ([10, 10], [5], 2, math.nan, "too few repetitions for an interval"),
+    ],
+)
+def test_what_is_odd_about_a_speed_up_is_said(plain, other, ratio, interval, note):
+    row = speed_up(hitting(plain, other)).iloc[0]
+    values = [row.speed_up, row.low, row.high]
+    assert values == pytest.approx([ratio, interval, interval], nan_ok=True)
+    assert row.note == note
+
+
+def test_intervals_are_the_same_for_the_same_seed_whatever_else_is_there():
+    rng = np.random.default_rng(0)
+    hits = hitting(rng.integers(1, 99, size=9), rng.integers(1, 99, size=9))
+    table = speed_up(hits, seed=3)
+    both = speed_up(pd.concat([hits.assign(problem="syn5"), hits]), seed=3)
+    pd.testing.assert_frame_equal(table, both.iloc[[1]].reset_index(drop=True))
+    assert both.loc[0, "low"] != both.loc[1, "low"]  # another problem, another stream
+    assert table.loc[0, "low"] != speed_up(hits, seed=4).loc[0, "low"]
+
+
+def test_the_distribution_counts_pairs_of_run_and_target():
+    curves = ecdf(hits_of(CURVES)).groupby("method")[["evaluations", "share"]]
+    plain = curves.get_group("DE").to_numpy().tolist()
+    assert plain == [[1, 0], [10, 1 / 8], [20, 2 / 8], [50, 5 / 8], [100, 5 / 8]]
+    broken = curves.get_group("DE-SB").to_numpy().tolist()
+    assert broken == [[1, 2 / 8], [5, 3 / 8], [15, 6 / 8], [30, 1], [100, 1]]
+
+
+def test_the_distribution_of_a_problem_is_that_of_its_hits_alone():
+    hits, other = hits_of(CURVES), hits_of({"DE": [[(3, 1), (7, 1)]]}, "syn5")
+    both = pd.concat([hits, other])
+    apart = ecdf(both, by_problem=True)
+    pd.testing.assert_frame_equal(
+        apart[apart["problem"] == "sinc"].drop(columns="problem"), ecdf(hits)
+    )
+    assert apart[apart["problem"] == "syn5"][["evaluations", "share"]].to_numpy().tolist() == [
+        [1, 0],
+        [3, 1],
+        [7, 1],
+    ]
+    together = ecdf(both).drop_duplicates("method").set_index("method")
+    assert together["n_problems"].to_dict() == {"DE": 2, "DE-SB": 1}
+
+
+def test_a_store_without_runs_gives_no_rows():
+    runs = pd.DataFrame(columns=["problem", "method", "family", "repetition", "error"])
+    curves = pd.DataFrame(columns=["problem", "method", "repetition"])
+    hits = evaluations_to_targets(runs, curves, target_table(runs))
+    for table in (hits, expected_running_time(hits), speed_up(hits), ecdf(hits), ecdf(hits, True)):
+        assert table.empty
+        assert "method" in table

@@ -34,10 +34,10 @@ def peer_lines() -> list[str]:
     for title, rows in load("peers")["tables"].items():
         if title.startswith("sinc"):
             for row in rows:
-                lines.append(
-                    f"| {row['package']} {row['family'] if 'symbreak' not in row['package'] else ''}"
-                    f" | {row['objective']} | {row['seconds']:.2f} | {row['x ours']:.1f} |"
-                )
+                ours = "symbreak" in row["package"]
+                name = row["package"] if ours else f"{row['package']} {row['family']}"
+                numbers = f"{row['seconds']:.2f} | {row['x ours']:.1f}"
+                lines.append(f"| {name} | {row['objective']} | {numbers} |")
     return lines
 
 
@@ -53,8 +53,8 @@ def speed_section() -> str:
         *kernel_lines(),
         "",
         "Training sinc for 60,000 evaluations, relative to plain DE or CMA-ES here. *Evaluator* is",
-        "the other package's optimiser on our compiled evaluator, *NumPy* the best batched objective",
-        "that we could write in NumPy:",
+        "the other package's optimiser on our compiled evaluator, *NumPy* the best batched",
+        "objective that we could write in NumPy:",
         "",
         *peer_lines(),
     ]

@@ -191,7 +191,7 @@ def _curves(
     line = line.encode(x=x, y=y, color=color, strokeDash=dash).properties(name=view)
     if toggle in (None, view):
         line = line.add_params(shown)
-    band = base.mark_area(opacity=0.15, interpolate="step-after", clip=True)
+    band = base.mark_area(opacity=1, fillOpacity=0.15, interpolate="step-after", clip=True)
     band = band.encode(x=x, y=y.copy(), y2="upper:Q", color=color)
     band.encoding.y.shorthand = "lower:Q"
     spread = [band] if (data["lower"] < data["upper"]).any() else []
@@ -247,9 +247,9 @@ def _hover(data: pd.DataFrame, x: alt.X, view: str) -> alt.Chart:
     shown = [alt.Tooltip(field="evaluations", type="quantitative", format=",")]
     for field, method in zip(fields, methods, strict=True):
         shown.append(alt.Tooltip(field=field, type="nominal", title=_escaped(method)))
-    opacity = alt.condition(near, alt.value(0.4), alt.value(0))
+    opacity = alt.condition(near, alt.value(0.4), alt.value(0))  # of the fill: small PDFs
     bars = alt.Chart(table, name=f"{view}_hover").mark_rect(color=GREY)
-    return bars.encode(x=x, x2="until:Q", opacity=opacity, tooltip=shown).add_params(near)
+    return bars.encode(x=x, x2="until:Q", fillOpacity=opacity, tooltip=shown).add_params(near)
 
 
 def _escaped(text: str) -> str:
@@ -282,7 +282,7 @@ def _boxes(data: pd.DataFrame, x: alt.X, first: bool = True) -> alt.LayerChart:
         ticks=False,
         rule={"color": GREY},
     )
-    points = base.mark_point(filled=True, size=18, opacity=0.8).encode(
+    points = base.mark_point(filled=True, size=18, opacity=1, fillOpacity=0.8).encode(
         shape=method_shape(methods),
         yOffset=alt.YOffset("shake:Q", scale=alt.Scale(domain=[-1, 1])),
         tooltip=["method:N", "repetition:Q", alt.Tooltip(f"{column}:Q", format=".4g")],

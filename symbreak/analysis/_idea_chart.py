@@ -80,9 +80,8 @@ def _breaking() -> alt.ConcatChart:
     centre. The border to the replicas in the plane is then where it is drawn (Eq. 38).
     """
     topology, rng = Topology((1, 2, 1)), np.random.default_rng(0)
-    first, second = _direction(50 + 90), _direction(50)  # as rule-1 and rule-2 would have them
-    optimum = np.concatenate([first, second])
-    axes = np.array([optimum, np.concatenate([-second, first])]) / 2
+    optimum = _two_neurons()
+    axes = np.array([optimum, [-1, -1, 1, 1] * optimum[[2, 3, 0, 1]]]) / 2
     population = rng.normal(size=(150, 4))
     population *= np.sqrt(2) / np.linalg.norm(population, axis=1, keepdims=True)
     ways: dict[str, Breaking] = {
@@ -108,6 +107,11 @@ def _breaking() -> alt.ConcatChart:
         ],
     )
     return alt.concat(*panels, columns=2, spacing=8).properties(title=explained)
+
+
+def _two_neurons() -> Array:
+    """Perpendicular neurons (w, tau) of length 1, as rule-1 and rule-2 would have them."""
+    return np.concatenate([_direction(50 + 90), _direction(50)])
 
 
 def _direction(degrees: float | Array) -> Array:
@@ -154,7 +158,9 @@ def _panel(points: Array, near: Array, optima: Array, size: int) -> list[alt.Cha
     colors = alt.Scale(domain=[NEAR, FAR], range=[LOOKS["SB"].color, LOOKS["INV-SB"].color])
     shapes = alt.Scale(domain=[NEAR, FAR], range=["circle", "triangle-up"])
     legend = alt.Legend(title="candidate nearest to", columns=2)
-    dots = alt.Chart(rows, width=size, height=size).mark_point(filled=True, size=14, opacity=0.8)
+    dots = alt.Chart(rows, width=size, height=size).mark_point(
+        filled=True, size=14, opacity=1, fillOpacity=0.8
+    )
     star = alt.Chart(stars).mark_point(shape=STAR, size=110, strokeWidth=1)
     star = star.encode(stroke=alt.value(GREY), fill=alt.value(GOLD), opacity=alt.value(1))
     filled = alt.condition("datum.chosen", alt.value(1), alt.value(0))

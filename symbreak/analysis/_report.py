@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count, repeat
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import jinja2
 import numpy as np
 import pandas as pd
 import vl_convert
+from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from symbreak._version import __version__
@@ -40,7 +41,6 @@ class Figure:
 
 
 def _figure(name: str, chart: alt.TopLevelMixin, caption: str = "") -> Figure:
-    # Validation is for tests: it takes longer than all the rest.
     spec = chart.to_dict(validate=False)
     return Figure(name, json.dumps(spec, separators=(",", ":"), allow_nan=False), caption)
 
@@ -71,7 +71,8 @@ def write_report(
     with Store(store, create=False) as opened:
         results = Results.of(opened)
     say("computing statistics")
-    (folder / "results.csv").write_text(results.runs.to_csv(index=False), encoding="utf-8")
+    runs = results.runs.drop(columns="versions")  # the page says them, once
+    (folder / "results.csv").write_text(runs.to_csv(index=False), encoding="utf-8")
     for ending, table in (
         ("md", _tables.markdown_table),
         ("tex", _tables.latex_table),
@@ -79,10 +80,8 @@ def write_report(
     ):
         (folder / f"table.{ending}").write_text(table(results), encoding="utf-8")
     say("drawing charts")
-    page, figures = _page(results, Path(store), refresh)
-    _replace(folder / "index.html", page)
-    say("saving figures")
-    _save_figures(figures, folder / "figures", formats)
+    files = _FigureFiles(folder / "figures", tuple(formats))
+    _replace(folder / "index.html", _page(results, Path(store), refresh, files))
     return folder / "index.html"
 
 
@@ -93,18 +92,45 @@ def _replace(path: Path, text: str) -> None:
     os.replace(draft, path)
 
 
-def _page(results: Results, store: Path, refresh: int) -> tuple[str, list[Figure]]:
-    overview, idea = _overview(results), [_figure("idea", idea_chart())]
-    problems = [
-        _problem_section(results, number, name) for number, name in enumerate(results.problems)
-    ]
+@dataclass(frozen=True)
+class _FigureFiles:
+    """Where figures are saved, and in which formats."""
+
+    folder: Path
+    formats: tuple[str, ...]
+
+    def save(self, figures: Sequence[Figure]) -> None:
+        """Render figures; the PNG is for screens, the others for print."""
+        if self.formats:
+            self.folder.mkdir(exist_ok=True)
+        for figure in figures if self.formats else ():
+            spec = json.loads(figure.spec)
+            spec["config"] = {**spec.get("config", {}), "aria": False}  # half the size
+            svg = vl_convert.vegalite_to_svg(spec)
+            path = self.folder / figure.id
+            if "svg" in self.formats:
+                path.with_suffix(".svg").write_text(svg, encoding="utf-8")
+            if "png" in self.formats:
+                path.with_suffix(".png").write_bytes(vl_convert.svg_to_png(svg, scale=1.25))
+            if "pdf" in self.formats:
+                path.with_suffix(".pdf").write_bytes(vl_convert.svg_to_pdf(svg))
+
+
+def _page(results: Results, store: Path, refresh: int, files: _FigureFiles) -> str:
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        # Charts and their files take almost all of the time, so problems are shared out.
+        run = pool.map if files.formats and results.problems else map
+        sections = run(_problem_section, results.by_problem(), count(), repeat(files))
+        overview, idea = _overview(results), [_figure("idea", idea_chart())]
+        files.save([*overview, *idea])
+        problems = list(sections)
     parts = [figures for problem in problems for figures in problem["families"].values()]
     figures = [*overview, *chain.from_iterable(parts), *idea]
     specs = ",".join(f"{json.dumps(figure.id)}:{figure.spec}" for figure in figures)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("symbreak.analysis"), autoescape=True, trim_blocks=True
     )
-    page = environment.get_template("report.html.j2").render(
+    page: str = environment.get_template("report.html.j2").render(
         title=" + ".join(dict.fromkeys(name for name, _ in results.studies)) or store.stem,
         version=__version__,
         made=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
@@ -135,7 +161,7 @@ def _page(results: Results, store: Path, refresh: int) -> tuple[str, list[Figure
         libraries=Markup(_javascript()),
         specs=Markup(_escaped_json(f"{{{specs}}}")),
     )
-    return page, figures
+    return page
 
 
 def _contents(problems: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -164,16 +190,21 @@ def _overview(results: Results) -> list[Figure]:
     return figures
 
 
-def _problem_section(results: Results, number: int, name: str) -> dict[str, Any]:
+def _problem_section(results: Results, number: int, files: _FigureFiles) -> dict[str, Any]:
+    """What the page shows of the only problem in ``results``; saves its figures."""
+    (name,) = results.problems
+    with debug_mode(False):  # charts are validated by tests
+        families = {
+            family: list(_family_figures(results, f"problem-{number}", name, family))
+            for family in FAMILIES
+            if results.methods(family)
+        }
+    files.save([figure for figures in families.values() for figure in figures])
     return {
         "name": name,
         "anchor": f"problem-{number}",
         "facts": _facts(results, name),
-        "families": {
-            family: list(_family_figures(results, f"problem-{number}", name, family))
-            for family in FAMILIES
-            if results.methods(family, name)
-        },
+        "families": families,
         "tables": list(_problem_tables(results, name)),
     }
 
@@ -332,24 +363,3 @@ def _javascript() -> str:
 def _escaped_json(text: str) -> str:
     """JSON that cannot end the script element that it stands in."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _save_figures(figures: Sequence[Figure], folder: Path, formats: Sequence[str]) -> None:
-    """Render every figure in every format, on all cores."""
-    if not formats:
-        return
-    folder.mkdir(exist_ok=True)
-    jobs = [(figure.spec, str(folder / figure.id), tuple(formats)) for figure in figures]
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        list(pool.map(_render, jobs, chunksize=4))
-
-
-def _render(job: tuple[str, str, tuple[str, ...]]) -> None:
-    spec, path, formats = job
-    svg = vl_convert.vegalite_to_svg(spec)
-    if "svg" in formats:
-        Path(f"{path}.svg").write_text(svg, encoding="utf-8")
-    if "png" in formats:
-        Path(f"{path}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
-    if "pdf" in formats:
-        Path(f"{path}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))

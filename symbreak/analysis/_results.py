@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ from symbreak.experiments import Store, StudySpec
 from symbreak.problems import problem_names
 
 FAMILIES = ("DE", "CMA-ES")
+TRACE_POINTS = 300  # per run; charts show fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +48,22 @@ class Results:
             runs.reset_index(drop=True),
             store.curves(),
             store.rates(),
-            store.traces(),
+            store.traces(max_points=TRACE_POINTS),
             store.failures(),
             store.problems(),
             store.studies(),
         )
+
+    def by_problem(self) -> Iterator[Results]:
+        """The same of one problem after the other."""
+        frames = (self.runs, self.curves, self.rates, self.traces)
+        parts = [dict(list(f.groupby("problem"))) if len(f) else {} for f in frames]
+        for name in self.problems:
+            runs, curves, rates, traces = (
+                part.get(name, frame.iloc[:0]) for part, frame in zip(parts, frames, strict=True)
+            )
+            facts, failures = {name: self.facts[name]}, self.failures.iloc[:0]
+            yield Results(runs, curves, rates, traces, failures, facts, [])
 
     @cached_property
     def problems(self) -> list[str]:

@@ -57,9 +57,12 @@ def role_of(method: str) -> str:
 
 
 def look_of(method: str) -> Look:
-    """The look of a method: by its ending, or else by its name alone."""
-    other = OTHER_LOOKS[zlib.crc32(method.encode()) % len(OTHER_LOOKS)]
-    return LOOKS.get(role_of(method), other)
+    """The look of a method: by its ending, or else one of sixteen by its name alone."""
+    if method_look := LOOKS.get(role_of(method)):
+        return method_look
+    rest, first = divmod(zlib.crc32(method.encode()), len(OTHER_LOOKS))
+    second = OTHER_LOOKS[rest % len(OTHER_LOOKS)]
+    return OTHER_LOOKS[first]._replace(dash=second.dash, shape=second.shape)
 
 
 def family_of(method: str) -> str:

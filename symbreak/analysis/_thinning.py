@@ -15,8 +15,8 @@ import pandas as pd
 from symbreak._checks import Array
 from symbreak.analysis._style import family_of, method_order
 
-#: Points per curve, one every three pixels.
-N_POINTS = 100
+#: Points per curve, one every five pixels.
+N_POINTS = 60
 
 
 def select(frame: pd.DataFrame, problem: str, methods: Sequence[str]) -> pd.DataFrame:

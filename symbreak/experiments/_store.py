@@ -214,15 +214,23 @@ class Store:
             ("rates",), lambda size, arrays: dict(zip(columns, arrays["rates"].T, strict=True))
         )
 
-    def traces(self) -> pd.DataFrame:
-        """Share of modified candidates, and step size of CMA-ES, after every generation."""
+    def traces(self, max_points: int | None = None) -> pd.DataFrame:
+        """Share of modified candidates, and step size of CMA-ES, after every generation.
+
+        With ``max_points`` equal numbers of generations are averaged, so that no run has more
+        rows than that; the evaluations are those at the last of them.
+        """
 
         def columns(size: int, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
             shares = arrays["modified_share"]
+            steps = arrays.get("step_size", np.full(len(shares), np.nan))
+            group = -(-len(shares) // max_points) if max_points else 1
+            starts = np.arange(0, len(shares), group)
+            lengths = np.diff(np.append(starts, len(shares)))
             return {
-                "evaluations": size * np.arange(1, len(shares) + 1),
-                "modified_share": shares,
-                "step_size": arrays.get("step_size", np.full(len(shares), np.nan)),
+                "evaluations": size * (starts + lengths),
+                "modified_share": np.add.reduceat(shares, starts) / lengths,
+                "step_size": np.add.reduceat(steps, starts) / lengths,
             }
 
         return self._long_frame(("modified_share", "step_size"), columns)

@@ -10,7 +10,7 @@ import pytest
 
 from symbreak.analysis import write_report
 from symbreak.experiments import Store, StudySpec, run_study
-from tests.analysis.browser import page  # noqa: F401  (a fixture)
+from tests.analysis.browser import page
 
 EVIL = "<script>alert(1)</script>"
 TEXT = f"""
@@ -56,8 +56,8 @@ def test_all_files_are_there(report):
     assert {f"problem-{i}-{f}-convergence" for i in range(4) for f in ("DE", "CMA-ES")} <= stems
     assert len(figures) == 3 * len(stems)
     for figure in figures:
-        start = figure.read_bytes()[:5]
-        assert start.startswith({".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}[figure.suffix])
+        signature = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}[figure.suffix]
+        assert figure.read_bytes().startswith(signature)
     assert sum(file.stat().st_size for file in report.rglob("*")) < 15e6
 
 
@@ -76,9 +76,9 @@ def test_the_tables_hold_the_numbers_of_the_store(store, report):
 
 
 def test_names_from_users_stay_text(report):
-    page = (report / "index.html").read_text()
+    text = (report / "index.html").read_text()
     assert "&lt;script&gt;alert(1)" in page
-    assert EVIL not in page
+    assert EVIL not in text
     assert "alert(1)</script" not in (report / "table.md").read_text()
 
 
@@ -102,11 +102,11 @@ def test_a_study_under_way_gives_a_page_that_says_what_is_missing(tmp_path):
         store.add_failure(list(spec.runs())[1], "Traceback\nValueError: oh <b>no</b>")
     write_report(tmp_path / "a.db", tmp_path / "one", formats=())
     assert "no finished run yet" in (tmp_path / "none" / "index.html").read_text()
-    page = (tmp_path / "one" / "index.html").read_text()
-    assert "1 finished run: 1 problem, 1 method, 1 repetition each." in page
-    assert "15 planned runs of 16" in page
-    assert "1 run failed." in page
-    assert "ValueError: oh &lt;b&gt;no&lt;/b&gt;" in page
+    text = (tmp_path / "one" / "index.html").read_text()
+    assert "1 finished run: 1 problem, 1 method, 1 repetition each." in text
+    assert "15 planned runs of 16" in text
+    assert "1 run failed." in text
+    assert "ValueError: oh &lt;b&gt;no&lt;/b&gt;" in text
 
 
 def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):
@@ -130,7 +130,7 @@ def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1200, 375])
-def test_the_page_opens_without_complaints_and_draws_all_charts(page, report, width, dark):  # noqa: F811
+def test_the_page_opens_without_complaints_and_draws_all_charts(page, report, width, dark):
     page.open(report / "index.html", width=width, dark=dark)
     assert page.states().count("drawn") == len(page.states()) > 20
     assert page.complaints() == []
@@ -144,7 +144,7 @@ def test_the_page_opens_without_complaints_and_draws_all_charts(page, report, wi
     assert page.run("return document.documentElement.scrollWidth - window.innerWidth") <= 0
 
 
-def test_the_page_follows_the_colour_scheme(page, report):  # noqa: F811
+def test_the_page_follows_the_colour_scheme(page, report):
     colours = []
     for dark in (False, True):
         page.open(report / "index.html", dark=dark)
@@ -159,7 +159,7 @@ LINES = (
 )
 
 
-def test_a_click_in_the_legend_changes_the_chart(page, report):  # noqa: F811
+def test_a_click_in_the_legend_changes_the_chart(page, report):
     page.open(report / "index.html")
     before = page.run(LINES)
     page.run(
@@ -172,7 +172,7 @@ def test_a_click_in_the_legend_changes_the_chart(page, report):  # noqa: F811
     assert page.run(LINES) != before
 
 
-def test_the_error_scale_switches_between_log_and_linear(page, report):  # noqa: F811
+def test_the_error_scale_switches_between_log_and_linear(page, report):
     page.open(report / "index.html")
     before = page.run(LINES)
     page.run("document.querySelector('#figure-problem-1-DE-convergence input').click()")
@@ -181,7 +181,7 @@ def test_the_error_scale_switches_between_log_and_linear(page, report):  # noqa:
     assert page.complaints() == []
 
 
-def test_hovering_shows_values(page, report):  # noqa: F811
+def test_hovering_shows_values(page, report):
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.by import By
 
@@ -189,7 +189,8 @@ def test_hovering_shows_values(page, report):  # noqa: F811
     figure = page.driver.find_element(By.ID, "figure-problem-1-DE-convergence")
     page.run("arguments[0].scrollIntoView({block: 'center'})", figure)
     chart = figure.find_element(By.CSS_SELECTOR, "svg")
-    ActionChains(page.driver).move_to_element_with_offset(chart, -40, 20).move_by_offset(5, 0).perform()
+    mouse = ActionChains(page.driver).move_to_element_with_offset(chart, -40, 20)
+    mouse.move_by_offset(5, 0).perform()
     page.run("return new Promise(done => setTimeout(() => done(true), 300))")
     tooltip = page.run("return document.querySelector('#vg-tooltip-element')?.textContent || ''")
     assert "evaluations" in tooltip

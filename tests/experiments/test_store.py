@@ -111,6 +111,19 @@ def test_curves_rates_and_traces_are_exact(full, records):
         assert where[2].modified_share.tolist() == record.modified_share.tolist()
 
 
+def test_traces_can_be_thinned(full, records):
+    with Store(full) as store:
+        whole, thin = store.traces(), store.traces(max_points=3)
+    keys = ["problem", "method", "repetition"]
+    assert thin.groupby(keys).size().max() <= 3
+    assert thin.groupby(keys).evaluations.max().equals(whole.groupby(keys).evaluations.max())
+    run = whole[whole.problem == "syn5"].groupby(keys).get_group(("syn5", "DE-SB", 0))
+    short = thin.groupby(keys).get_group(("syn5", "DE-SB", 0))
+    n = -(-len(run) // 3)
+    assert short.modified_share.iloc[0] == pytest.approx(run.modified_share.iloc[:n].mean())
+    assert short.evaluations.iloc[0] == run.evaluations.iloc[n - 1]
+
+
 def test_a_run_that_is_there_is_left_as_it_is(full, records):
     run, record = records[0]
     with Store(full) as store:

@@ -77,7 +77,7 @@ def test_the_tables_hold_the_numbers_of_the_store(store, report):
 
 def test_names_from_users_stay_text(report):
     text = (report / "index.html").read_text()
-    assert "&lt;script&gt;alert(1)" in page
+    assert "&lt;script&gt;alert(1)" in text
     assert EVIL not in text
     assert "alert(1)</script" not in (report / "table.md").read_text()
 

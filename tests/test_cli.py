@@ -67,6 +67,15 @@ def test_bad_input_ends_with_a_message_and_code_2(arguments, message):
     assert not result.stdout.strip()
 
 
+def test_a_missing_extra_is_named(tmp_path):
+    (tmp_path / "altair.py").write_text("raise ModuleNotFoundError('no', name='altair')")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    result = symbreak("problems", "sinc", "--plot", tmp_path / "x.svg", env=environment)
+    assert result.returncode == 1
+    assert "pip install 'symbreak[report]'" in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
 def test_version_and_help():
     assert symbreak("--version").stdout.startswith("symbreak 0.")
     assert "train" in symbreak("--help").stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.markup import escape
@@ -10,6 +11,9 @@ from rich.markup import escape
 from symbreak.experiments import StoreError
 
 console = Console(highlight=False)
+
+#: What the extra ``report`` brings.
+REPORT_MODULES = ("altair", "vl_convert", "jinja2", "markupsafe")
 
 
 def fail(message: object, code: int = 2) -> None:
@@ -20,7 +24,7 @@ def fail(message: object, code: int = 2) -> None:
     sys.exit(code)
 
 
-def run_kindly(app) -> None:  # type: ignore[no-untyped-def]
+def run_kindly(app: Callable[[], object]) -> None:
     """Run a command line; what goes wrong ends with a message and an exit code.
 
     2 for bad input, 1 for a store or a disk that fails, 130 for Ctrl-C.
@@ -31,5 +35,9 @@ def run_kindly(app) -> None:  # type: ignore[no-untyped-def]
         fail(error)
     except (StoreError, OSError) as error:
         fail(error, code=1)
+    except ModuleNotFoundError as error:
+        if error.name not in REPORT_MODULES:
+            raise
+        fail(f"{error.name} is missing; install it with: pip install 'symbreak[report]'", code=1)
     except KeyboardInterrupt:
         fail("stopped before there was a result.", code=130)

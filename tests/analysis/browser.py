@@ -1,12 +1,8 @@
-"""A headless Chromium for the page tests, from Debian's packages; without one they are skipped."""
+"""A page in a headless Chromium, for the page tests."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
-
-import pytest
 
 SWITCHES = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -53,23 +49,3 @@ class Page:
         log = [entry["message"] for entry in self.driver.get_log("performance")]
         sent = [entry for entry in log if '"Network.requestWillBeSent"' in entry]
         return [entry for entry in sent if '"url":"http' in entry or '"url":"ws' in entry]
-
-
-@pytest.fixture(scope="module")
-def page():
-    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and chromedriver):
-        pytest.skip("needs Debian's packages chromium and chromium-driver")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    with tempfile.TemporaryDirectory() as profile:
-        for switch in (*SWITCHES, f"--user-data-dir={profile}"):
-            options.add_argument(switch)
-        driver = webdriver.Chrome(options, webdriver.ChromeService(chromedriver))
-        try:
-            yield Page(driver)
-        finally:
-            driver.quit()

@@ -10,7 +10,6 @@ import pytest
 
 from symbreak.analysis import write_report
 from symbreak.experiments import Store, StudySpec, run_study
-from tests.analysis.browser import page
 
 EVIL = "<script>alert(1)</script>"
 TEXT = f"""

@@ -1,0 +1,28 @@
+"""A headless Chromium from Debian's packages; without one the page tests are skipped."""
+
+import shutil
+import tempfile
+
+import pytest
+
+from tests.analysis.browser import SWITCHES, Page
+
+
+@pytest.fixture(scope="module")
+def page():
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and chromedriver):
+        pytest.skip("needs Debian's packages chromium and chromium-driver")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    with tempfile.TemporaryDirectory() as profile:
+        for switch in (*SWITCHES, f"--user-data-dir={profile}"):
+            options.add_argument(switch)
+        driver = webdriver.Chrome(options, webdriver.ChromeService(chromedriver))
+        try:
+            yield Page(driver)
+        finally:
+            driver.quit()

@@ -95,7 +95,7 @@ class Optimizer(ABC):
         """Candidates (N_p, D) to evaluate; the same ones until they are told."""
         if self._asked is None:
             self._asked = self._propose()
-        return self._asked.copy()
+        return self._asked.copy()  # the caller may do with it what it likes
 
     def tell(self, candidates: ArrayLike, errors: ArrayLike) -> None:
         """Take in the errors (N_p,) of the candidates that were asked.

@@ -124,14 +124,11 @@ class CMAES(Optimizer):
         """
         return self.sigma * float(self._scales.max())
 
-    @single_threaded_blas
     def _propose(self) -> Array:
         z = self._rng.standard_normal((self.population_size, self.dim))  # ~ N(0, I)
-        candidates: Array = z @ (self.sigma * self._root)  # ~ N(0, sigma^2 C)
-        candidates += self.mean
-        return candidates
+        _to_candidates(z, self.mean, self.sigma, self._root)  # ~ N(m, sigma^2 C)
+        return z
 
-    @single_threaded_blas
     def _update(self, candidates: Array, errors: Array) -> None:
         order = np.argsort(errors, kind="stable")
         if errors[order[0]] == np.inf:
@@ -177,6 +174,7 @@ class CMAES(Optimizer):
             self._scales = self._scales * factor
             self._root = self._root * factor
 
+    @single_threaded_blas
     def _decompose(self) -> None:
         """Eigenvectors, axis lengths and root of C, repaired if it is not positive definite."""
         self._decomposed = self.generation + 1
@@ -196,6 +194,22 @@ class CMAES(Optimizer):
         # The symmetric root is unique, where B is not: eigenvectors come with either sign, and
         # in any rotation where eigenvalues are equal, as another LAPACK pleases.
         self._root = (self._B * self._scales) @ self._B.T
+
+
+@_compiled
+def _to_candidates(z: Array, mean: Array, sigma: float, root: Array) -> None:
+    """``m + sigma C^1/2 z`` for every row of z, in place; the root is symmetric."""
+    N, D = z.shape
+    x = np.empty(D)
+    for i in range(N):
+        for d in range(D):
+            x[d] = 0.0
+        for k in range(D):
+            a = z[i, k]
+            for d in range(D):
+                x[d] += a * root[k, d]
+        for d in range(D):
+            z[i, d] = mean[d] + sigma * x[d]
 
 
 @_compiled

@@ -76,8 +76,9 @@ def as_matrix(name: str, values: ArrayLike, shape: str = "(K, d)") -> Array:
 
 def check_finite(name: str, values: Array) -> None:
     """Raise unless every entry is finite; say how many are not and where the first one is."""
-    bad = ~np.isfinite(values)
-    if bad.any():
+    finite = np.isfinite(values)
+    if not finite.all():
+        bad = ~finite
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
             f"{name} must be finite, got {int(bad.sum())} NaN or infinite values, the first at "

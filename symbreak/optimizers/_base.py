@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numba import njit
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
@@ -111,8 +112,7 @@ class Optimizer(ABC):
             raise ValueError(
                 f"errors must have shape (N_p,) = ({self.population_size},), got {errors.shape}."
             )
-        errors[~np.isfinite(errors)] = np.inf
-        leader = int(errors.argmin())
+        leader = _rank_non_finite_last(errors)
         if errors[leader] < self.best.error:
             self.best = Best(candidates[leader].copy(), float(errors[leader]))
         self._update(candidates, errors)
@@ -175,6 +175,18 @@ class Optimizer(ABC):
             )
         check_finite(name, candidates)
         return candidates
+
+
+@njit(cache=True, nogil=True)
+def _rank_non_finite_last(errors: Array) -> int:
+    """Make NaN and infinite errors +inf, in place; where the smallest is."""
+    leader = 0
+    for i in range(len(errors)):
+        if not (-np.inf < errors[i] < np.inf):
+            errors[i] = np.inf
+        if errors[i] < errors[leader]:
+            leader = i
+    return leader
 
 
 def _copied(value: Any) -> Any:

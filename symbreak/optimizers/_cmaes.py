@@ -139,17 +139,16 @@ class CMAES(Optimizer):
         broken, self.modified = self.breaking(candidates, anchor, self._rng)
 
         k = self._constants
-        replaced = self.modified & self.replace_mean  # Algorithm 3
         old_mean = self.mean
         self.mean, steps, shift = _recombine(
-            candidates, broken, order, replaced, anchor, k.w, old_mean, self.sigma
+            *(candidates, broken, order, self.modified, self.replace_mean, anchor),
+            *(k.w, old_mean, self.sigma),
         )
-        y = (self.mean - old_mean) / self.sigma
-        _update_sigma_path(self._p_sigma, y, self._B, self._scales, k.c_sigma, k.mu_eff)
-        length = _norm(self._p_sigma) / k.chi_n
-        settled = math.sqrt(1 - (1 - k.c_sigma) ** (2 * (self.generation + 1)))
-        h = length / settled < 1.4 + 2 / (self.dim + 1)  # else p_c stalls
-        self._p_c = (1 - k.c_c) * self._p_c + h * math.sqrt(k.c_c * (2 - k.c_c) * k.mu_eff) * y
+        length = _update_paths(
+            *(self._p_sigma, self._p_c, self.mean, old_mean, self.sigma, self._B, self._scales),
+            *(k.c_sigma, k.c_c, k.mu_eff, k.chi_n, self.generation + 1),
+        )
+        h = _path_is_short(length, k.c_sigma, self.dim, self.generation + 1)
         _update_covariance(self.C, self._p_c, steps, k.w, h, k.c_c, k.mu_cov, k.c_cov)
         self.sigma = damped_step_size(self.sigma, k.c_sigma / k.d_sigma * (length - 1), shift)
         if errors[order[0]] == errors[order[self.population_size // 2]]:  # flat
@@ -180,7 +179,8 @@ class CMAES(Optimizer):
         self._decomposed = self.generation + 1
         finite = math.isfinite(float(self.C.sum() + self._p_sigma.sum()))
         if finite:
-            eigenvalues, self._B, failed = dsyevd(self.C)  # half the time of np.linalg.eigh
+            eigenvalues, B, failed = dsyevd(self.C)  # quicker than np.linalg.eigh
+            self._B = np.ascontiguousarray(B)  # one layout, compiled once
         if not finite or failed:  # begin again from a sphere
             self.C, eigenvalues, self._B = np.eye(self.dim), np.ones(self.dim), np.eye(self.dim)
             self._p_sigma, self._p_c = np.zeros(self.dim), np.zeros(self.dim)
@@ -217,7 +217,8 @@ def _recombine(
     candidates: Array,
     broken: Array,
     order: IntArray,
-    replaced: Mask,
+    modified: Mask,
+    replace: bool,
     anchor: Array,
     w: Array,
     mean: Array,
@@ -225,27 +226,51 @@ def _recombine(
 ) -> tuple[Array, Array, Array]:
     """What the best mu candidates say; ``order`` ranks them (paper-notes 7 and 8).
 
-    The new mean, in which replaced ones count as the anchor (Algorithm 3); the steps (mu, D) of
+    The new mean, in which modified ones may count as the anchor (Algorithm 3); the steps (mu, D) of
     the broken ones from the old mean; the shift of their plain centroid by breaking.
     """
     mu, D = len(w), len(mean)
     new_mean, shift, steps = np.zeros(D), np.zeros(D), np.empty((mu, D))
     for j in range(mu):
         i = order[j]
+        replaced = replace and modified[i]
         for d in range(D):
             x = broken[i, d]
-            new_mean[d] += w[j] * (anchor[d] if replaced[i] else x)
+            new_mean[d] += w[j] * (anchor[d] if replaced else x)
             steps[j, d] = (x - mean[d]) / sigma
             shift[d] += x - candidates[i, d]
     return new_mean, steps, shift / mu
 
 
 @_compiled
-def _update_sigma_path(
-    p_sigma: Array, y: Array, B: Array, scales: Array, c_sigma: float, mu_eff: float
-) -> None:
-    """``p_sigma <- (1 - c_sigma) p_sigma + sqrt(c_sigma (2 - c_sigma) mu_eff) C^-1/2 y``."""
-    D = len(y)
+def _path_is_short(length: float, c_sigma: float, D: int, g: int) -> bool:
+    """``h``: whether p_c takes in this step; while the step size still grows fast it does not."""
+    settled = math.sqrt(1 - (1 - c_sigma) ** (2 * g))
+    return length / settled < 1.4 + 2 / (D + 1)
+
+
+@_compiled
+def _update_paths(
+    p_sigma: Array,
+    p_c: Array,
+    mean: Array,
+    old_mean: Array,
+    sigma: float,
+    B: Array,
+    scales: Array,
+    c_sigma: float,
+    c_c: float,
+    mu_eff: float,
+    chi_n: float,
+    g: int,
+) -> float:
+    """Evolution paths from the step ``y`` of the mean, in place; ``||p_sigma|| / chi_n``.
+
+    ``p_sigma <- (1 - c_sigma) p_sigma + sqrt(c_sigma (2 - c_sigma) mu_eff) C^-1/2 y`` and
+    ``p_c <- (1 - c_c) p_c + h sqrt(c_c (2 - c_c) mu_eff) y``.
+    """
+    D = len(mean)
+    y = (mean - old_mean) / sigma
     factor = math.sqrt(c_sigma * (2 - c_sigma) * mu_eff)
     for d in range(D):
         p_sigma[d] *= 1 - c_sigma
@@ -255,6 +280,14 @@ def _update_sigma_path(
             along += B[d, k] * y[d]
         for d in range(D):
             p_sigma[d] += factor * B[d, k] * along / scales[k]
+    total = 0.0
+    for d in range(D):
+        total += p_sigma[d] * p_sigma[d]
+    length = math.sqrt(total) / chi_n
+    intake = math.sqrt(c_c * (2 - c_c) * mu_eff) if _path_is_short(length, c_sigma, D, g) else 0.0
+    for d in range(D):
+        p_c[d] = (1 - c_c) * p_c[d] + intake * y[d]
+    return length
 
 
 @_compiled

@@ -56,6 +56,8 @@ def check_real(name: str, value: object, low: float, high: float) -> float:
 
 def as_matrix(name: str, values: ArrayLike, shape: str = "(K, d)") -> Array:
     """A finite, contiguous float64 copy of a two-dimensional array with at least one entry."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries; remove or fill them.")
     try:
         if np.iscomplexobj(values):
             raise TypeError

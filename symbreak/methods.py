@@ -52,7 +52,7 @@ METHODS: dict[str, Method] = {
 
 def find_method(name: str) -> Method:
     """The row of ``METHODS``; a ValueError names the nearest ones."""
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise unknown("method", name, METHODS)
     return METHODS[name]
 
@@ -79,6 +79,8 @@ def make_optimizer(
             before the method's own flags.
     """
     row = find_method(method)
+    if not isinstance(problem, Problem | Topology):
+        raise ValueError(f"problem must be a Problem or a Topology, got {problem!r}.")
     sizes = problem.population_size if isinstance(problem, Problem) else POPULATION_SIZE
     topology = problem.topology if isinstance(problem, Problem) else problem
     if population_size is None and initial_population is not None:

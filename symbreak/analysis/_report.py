@@ -66,10 +66,12 @@ def write_report(
         The path of the page.
     """
     folder, say = Path(folder), on_step or (lambda step: None)
-    folder.mkdir(parents=True, exist_ok=True)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"a report needs a folder, and {folder} is a file.")
     say("reading the store")
     with Store(store, create=False) as opened:
         results = Results.of(opened)
+    folder.mkdir(parents=True, exist_ok=True)
     say("computing statistics")
     runs = results.runs.drop(columns="versions")  # the page says them, once
     (folder / "results.csv").write_text(runs.to_csv(index=False), encoding="utf-8")

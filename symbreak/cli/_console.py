@@ -35,6 +35,8 @@ def run_kindly(app: Callable[[], object]) -> None:
         fail(error)
     except (StoreError, OSError) as error:
         fail(error, code=1)
+    except MemoryError:
+        fail("this is too large for the memory of the machine; use smaller sizes.")
     except ModuleNotFoundError as error:
         if error.name not in REPORT_MODULES:
             raise

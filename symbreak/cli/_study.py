@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, track
 from rich.table import Table
 
+from symbreak._checks import check_count, check_real
 from symbreak.cli._console import console
 from symbreak.experiments import (
     BUILT_IN,
@@ -46,29 +47,35 @@ def study_command(
     """Run every missing run of a study; safe to stop, kill and start again."""
     spec = StudySpec.load(study)
     part = _parse_shard(shard)
+    check_count("--workers", workers, 0)
+    check_real("--checkpoint-every", checkpoint_every, 0, 1e9)
+    if dry_run and not store.exists():
+        _print_plan(spec, Counter((run.problem, run.method) for run in spec.runs()), workers)
+        return
     with Store(store) as opened:
         todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed)
         counts = Counter((run.problem, run.method) for run in todo)
-        console.print(
-            f"[bold]{spec.name}[/bold]: {counts.total():,} runs to do of {spec.n_runs:,}, "
-            f"on {len(spec.problems)} problems with {len(spec.methods)} methods"
-        )
         if dry_run:
             _print_plan(spec, counts, workers)
             return
+        console.print(_extent(spec, counts))
+        if not counts:
+            return
         view = _View(spec, counts)
-        with Live(view, console=console, refresh_per_second=4):
-            result = run_study(
-                spec,
-                opened,
-                workers=workers,
-                shard=part,
-                retry_failed=retry_failed,
-                checkpoint_every=checkpoint_every,
-                on_run=view.update,
-            )
-    if not console.is_terminal:
-        console.print()  # where there is no live view its last line has no end
+        try:
+            with Live(view, console=console, refresh_per_second=4):
+                result = run_study(
+                    spec,
+                    opened,
+                    workers=workers,
+                    shard=part,
+                    retry_failed=retry_failed,
+                    checkpoint_every=checkpoint_every,
+                    on_run=view.update,
+                )
+        finally:
+            if not console.is_terminal:
+                console.print()  # where there is no live view its last line has no end
     console.print(f"{result.finished:,} runs added to {store}")
     again = f"symbreak study {study} --store {store}"
     if result.failed:
@@ -84,11 +91,23 @@ def study_command(
         raise typer.Exit(1)
 
 
+def _extent(spec: StudySpec, counts: Counter[tuple[str, str]]) -> str:
+    if not counts:
+        return f"[bold]{spec.name}[/bold]: nothing to do, all {spec.n_runs:,} runs are there"
+    sizes = f"{len(spec.problems)} problems, {len(spec.methods)} methods"
+    return (
+        f"[bold]{spec.name}[/bold]: {counts.total():,} runs to do of {spec.n_runs:,} "
+        f"({sizes}, {spec.repetitions} repetitions)"
+    )
+
+
 def _parse_shard(text: str) -> tuple[int, int]:
     try:
         i, n = map(int, text.split("/"))
     except ValueError:
-        raise ValueError(f"--shard must be i/n, such as 2/8, got {text!r}.") from None
+        i, n = 0, 0
+    if not 1 <= i <= n:
+        raise ValueError(f"--shard must be i/n with 1 <= i <= n, such as 2/8, got {text!r}.")
     return i, n
 
 
@@ -157,6 +176,7 @@ class _View:
 
 def _print_plan(spec: StudySpec, counts: Counter[tuple[str, str]], workers: int) -> None:
     """What would run, with an estimate of the time from a short calibration."""
+    console.print(_extent(spec, counts))
     pairs = [run for run in spec.first_runs() if counts[run.problem, run.method]]
     seconds: Counter[str] = Counter()
     runs: Counter[str] = Counter()

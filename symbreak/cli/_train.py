@@ -49,6 +49,8 @@ def train_command(
         runs.Training(data, name, **options)  # type: ignore[arg-type]  # all is right, or nothing starts
     if out is not None and (out.is_dir() or not out.resolve().parent.is_dir()):
         raise ValueError(f"--out must be a file in a folder that exists, got {out}.")
+    if out is not None:
+        out.open("ab").close()  # it must be writable now, not after the training
     console.print(
         f"[bold]{data.name}[/bold]  {data.description}\n{data.topology} network, "
         f"{data.topology.dim} parameters, {len(data.train)} samples; every network has "

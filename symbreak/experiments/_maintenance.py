@@ -21,10 +21,11 @@ def merge_stores(target: str | Path, sources: Sequence[str | Path]) -> int:
         StoreError: if the same run has different results in two stores.
     """
     added = 0
+    for source in sources:
+        connect(Path(source), create=False).close()  # all must be whole
     connection = connect(Path(target), create=True)
     try:
         for source in sources:
-            connect(Path(source), create=False).close()  # it must be whole
             with explained(Path(source)):
                 connection.execute("ATTACH ? AS source", (str(source),))
                 try:

@@ -23,6 +23,9 @@ from symbreak.training import Training
 #: Part of every run's key. Raise it when results change for the same spec.
 NUMERICS_VERSION = 1
 
+#: More runs than this are a mistake in the file.
+MAX_RUNS = 10_000_000
+
 BUILT_IN = ("smoke", "quick", "paper")
 
 STUDY_KEYS = ("name", "problems", "methods", "repetitions", "seed", "data_seed", "data")
@@ -49,7 +52,7 @@ class DataFile:
         settings = dict(table)
         path = folder / str(settings.pop("file", ""))
         if not path.is_file():
-            raise ValueError(f"file must name a .csv or .npz file, got {str(path)!r}.")
+            raise ValueError(f"there is no data file {str(path)!r}; file names a .csv or .npz.")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         return cls(str(path.resolve()), digest, json.dumps(settings, sort_keys=True))
 
@@ -104,6 +107,8 @@ def _load_problem(name: str, seed: int, settings: str, data_file: DataFile | Non
     problem = data_file.load(name, seed) if data_file else load_problem(name, seed)
     changes = json.loads(settings)
     if (hidden := changes.pop("hidden", None)) is not None:
+        if not isinstance(hidden, list):
+            raise ValueError(f"hidden must be a list of layer sizes, such as [5], got {hidden!r}.")
         sizes = (problem.topology.n_inputs, *hidden, problem.topology.n_outputs)
         changes["topology"] = Topology(sizes)
     if "population_size" in changes:
@@ -173,6 +178,8 @@ class StudySpec:
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"the study is not valid TOML: {error}.") from None
         spec = _checked(raw, text, name, folder or Path())
+        if spec.n_runs > MAX_RUNS:
+            raise ValueError(f"a study has at most {MAX_RUNS:,} runs, got {spec.n_runs:,}.")
         for run in spec.first_runs():  # numbers and shapes are checked by what uses them
             with _blaming(f"problem {run.problem} with method {run.method}"):
                 run.start()

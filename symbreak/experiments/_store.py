@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -59,6 +60,7 @@ class Store:
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path)
         self._connection = connect(self.path, create=create)
+        self._identity = os.stat(self.path)
 
     def close(self) -> None:
         """Close the file."""
@@ -287,10 +289,16 @@ class Store:
             query = f"SELECT 1 FROM {table} WHERE key = ?"
             return self._connection.execute(query, (key,)).fetchone() is not None
 
+    def _check_presence(self) -> None:
+        """SQLite would go on writing into a file that was deleted, and all of it would be lost."""
+        if not self.path.exists() or not os.path.samestat(os.stat(self.path), self._identity):
+            raise StoreError(f"store {self.path} was removed or replaced while it was in use.")
+
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
         """All of it or nothing, also when the process is killed inside."""
         with explained(self.path):
+            self._check_presence()
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection.execute

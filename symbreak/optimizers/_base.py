@@ -62,7 +62,7 @@ class Optimizer(ABC):
     ) -> None:
         self.dim = check_count("dim", dim, 1)
         self.population_size = check_count(
-            "population_size", population_size, 4, "DE needs a candidate and three others"
+            "population_size", population_size, 4, "a candidate and three others"
         )
         self.breaking = breaking or NoBreaking()
         topology = self.breaking.topology

@@ -78,21 +78,27 @@ def _read_npz(path: Path) -> tuple[Any, Any]:
     try:
         arrays = np.load(path, allow_pickle=False)
         X, y = arrays["X"], arrays["y"]
-    except (KeyError, ValueError, OSError, BadZipFile) as error:
-        raise ValueError(
-            f"{path} must hold arrays X and y, saved by numpy.savez: {error}"
-        ) from None
+    except (KeyError, ValueError, OSError, BadZipFile):
+        raise ValueError(f"{path} must hold arrays X and y, as numpy.savez writes them.") from None
     if X.ndim != 2 or len(X) != len(y):
         raise ValueError(f"{path}: X (K, d) and y (K,) or (K, q), got {X.shape} and {y.shape}.")
     return X, y
 
 
 def _read_csv(path: Path, targets: Sequence[str], task: Task) -> tuple[Any, Any]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is not a CSV file in UTF-8: {error}.") from None
     if len(rows) < 2:
         raise ValueError(f"{path} must have a header line and at least one sample.")
     header = [column.strip() for column in rows[0]]
+    if all(map(_is_number, header)):
+        raise ValueError(f"{path}: the first line must name the columns, got {rows[0]}.")
+    for column in header:
+        if header.count(column) > 1:
+            raise ValueError(f"{path}: columns must have different names, got {column!r} twice.")
     targets = list(targets) or header[-1:]
     for target in targets:
         if target not in header:
@@ -117,11 +123,18 @@ def _numbers(path: Path, header: list[str], rows: list[list[str]], columns: list
     values = np.empty((len(rows), len(columns)))
     for i, row in enumerate(rows):
         for j, column in enumerate(where):
-            try:
-                values[i, j] = float(row[column])
-            except ValueError:
-                raise ValueError(
-                    f"{path}, row {i + 2}, column {header[column]!r}: expected a number, got "
-                    f"{row[column]!r}."
-                ) from None
+            place = f"{path}, row {i + 2}, column {header[column]!r}"
+            if not _is_number(row[column]):
+                raise ValueError(f"{place}: expected a number, got {row[column]!r}.")
+            values[i, j] = float(row[column])
+            if not np.isfinite(values[i, j]):
+                raise ValueError(f"{place}: expected a finite number, got {row[column]!r}.")
     return values
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -43,12 +43,16 @@ class Scaling:
     @classmethod
     def fit(cls, values: Array) -> Scaling:
         """Measure ``values`` (K, n); a constant column gets scale 1."""
+        centre = values[0]
+        constant = np.all(values == centre, axis=0)
+        # Measured in units of the largest deviation, or squares would under- or overflow.
         with np.errstate(over="ignore"):
-            mean, scale = values.mean(axis=0), values.std(axis=0)
-        if not np.isfinite(scale).all():
+            unit = np.where(constant, 1, np.abs(values - centre).max(axis=0))
+        if not np.isfinite(unit).all():
             raise ValueError(f"values are too large to normalise, up to {np.abs(values).max():g}.")
-        constant = np.ptp(values, axis=0) == 0
-        return cls(np.where(constant, values[0], mean), np.where(constant | (scale == 0), 1, scale))
+        deviations = (values - centre) / unit
+        mean, scale = centre + unit * deviations.mean(axis=0), unit * deviations.std(axis=0)
+        return cls(mean, np.where(constant | (scale == 0), 1, scale))
 
     @classmethod
     def identity(cls, n: int) -> Scaling:

@@ -267,20 +267,29 @@ def test_a_worker_that_cannot_write_ends_the_study_with_the_reason(study, tmp_pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--shard", "3/2"], "shard must be i/n with 1 <= i <= n, got 3/2"),
+        (["--shard", "3/2"], "--shard must be i/n with 1 <= i <= n, such as 2/8, got '3/2'"),
         (["--shard", "x"], "--shard must be i/n"),
-        (["--workers", "-1"], "workers must be a whole number of at least 0"),
-        (["--checkpoint-every", "-1"], "checkpoint_every must be a finite number"),
+        (["--workers", "-1"], "--workers must be a whole number of at least 0"),
+        (["--checkpoint-every", "-1"], "--checkpoint-every must be a finite number"),
     ],
 )
 def test_bad_options_are_refused(study, tmp_path, options, message):
     _, err = finish(start(study, tmp_path / "a.db", *options), code=2)
     assert message in " ".join(err.split())
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_dry_run_runs_nothing(study, tmp_path):
+def test_a_dry_run_runs_nothing_and_leaves_nothing(study, tmp_path):
     out, _ = finish(start(study, tmp_path / "a.db", "--dry-run"))
     assert "12 runs to do of 12" in out
     assert "nothing was run" in out
-    with Store(tmp_path / "a.db") as store:
-        assert store.count("run") == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_is_deleted_under_a_study_is_noticed(study, tmp_path):
+    store = tmp_path / "a.db"
+    process = start(study, store)
+    wait_for(some_runs_done(store))
+    store.unlink()
+    _, err = finish(process, code=1)
+    assert "was removed or replaced while it was in use" in " ".join(err.split())

@@ -196,6 +196,13 @@ def test_class_labels_become_columns_of_zeros_and_ones():
     assert str(problem.topology) == "2-2-3"
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_data_in_any_unit_are_normalised_alike(unit):
+    X = np.random.default_rng(0).normal(3, 2, size=(20, 2))
+    expected = Problem.from_arrays(X, X).train.X
+    assert pytest.approx(expected, rel=1e-9) == Problem.from_arrays(X * unit, X * unit).train.X
+
+
 def test_scaling_of_a_tiny_spread_does_not_divide_by_zero():
     values = np.array([[1e-320], [0.0], [1e-320]])
     assert np.isfinite(Scaling.fit(values)(values)).all()
@@ -215,7 +222,8 @@ GOOD = np.ones((4, 2)), np.arange(4.0)
         ([[1.0, 2.0]], [np.inf], {}, "train y must be finite"),
         ([["a", "b"]], [1.0], {}, "train X must be an array of numbers"),
         ([[1 + 2j]], [1.0], {}, "train X must be an array of numbers"),
-        ([[1e200], [-1e200]], [1.0, 2.0], {}, "too large to normalise"),
+        ([[1e308], [-1e308]], [1.0, 2.0], {}, "too large to normalise"),
+        (np.ma.masked_greater(np.eye(2), 0), [1.0, 2.0], {}, "masked entries"),
         (*GOOD, {"hidden": 5}, r"hidden must be a sequence of layer sizes, such as \(5,\)"),
         (*GOOD, {"population_size": 50}, "population_size of a problem must give one per family"),
         (*GOOD, {"max_evaluations": -5}, "max_evaluations must be a whole number"),

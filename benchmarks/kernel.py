@@ -30,6 +30,8 @@ from symbreak._kernels import _tanh
 TOLERANCE = 1e-8  # relative, between Evaluator and naive NumPy
 OF_FLOOR = 0.6
 
+Shapes = tuple[tuple[int, int], ...]
+
 
 @dataclass(frozen=True)
 class Case:
@@ -105,13 +107,16 @@ def evaluation_rows(case: Case, repeats: int) -> tuple[Row, Row]:
 
 
 def naive_errors(problem: Problem, population: Array) -> Array:
-    return np.array([naive_error(problem, theta) for theta in population])
+    X, y, shapes = problem.train.X, problem.train.y, problem.topology.shapes
+    return np.array([naive_error(X, y, shapes, theta) for theta in population])
 
 
-def naive_error(problem: Problem, theta: Array) -> float:
-    x, y = problem.train.X, problem.train.y
-    for layer in problem.topology.layers(theta):
+def naive_error(X: Array, y: Array, shapes: Shapes, theta: Array) -> float:
+    x, first = X, 0
+    for n, columns in shapes:  # sliced here, since Topology.layers takes 11 us
+        layer = theta[first : first + n * columns].reshape(n, columns)
         x = np.tanh(x @ layer[:, :-1].T + layer[:, -1])
+        first += n * columns
     weights = np.linalg.lstsq(x, y, rcond=None)[0]
     return float(np.mean((y - x @ weights) ** 2))
 

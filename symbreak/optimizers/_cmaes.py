@@ -130,7 +130,7 @@ class CMAES(Optimizer):
         return z
 
     def _update(self, candidates: Array, errors: Array) -> None:
-        order = np.argsort(errors, kind="stable")
+        order = np.argsort(errors)  # 8 us; a stable sort takes 20, and ties are rare
         if errors[order[0]] == np.inf:
             self.modified = np.zeros(self.population_size, dtype=np.bool_)
             return  # nothing to learn; the next draw is another one
@@ -177,23 +177,37 @@ class CMAES(Optimizer):
     def _decompose(self) -> None:
         """Eigenvectors, axis lengths and root of C, repaired if it is not positive definite."""
         self._decomposed = self.generation + 1
-        finite = math.isfinite(float(self.C.sum() + self._p_sigma.sum()))
-        if finite:
+        failed = not math.isfinite(float(self.C.sum() + self._p_sigma.sum()))
+        if not failed:
             eigenvalues, B, failed = dsyevd(self.C)  # quicker than np.linalg.eigh
-            self._B = np.ascontiguousarray(B)  # one layout, compiled once
-        if not finite or failed:  # begin again from a sphere
-            self.C, eigenvalues, self._B = np.eye(self.dim), np.ones(self.dim), np.eye(self.dim)
+        if failed:  # begin again from a sphere
+            eigenvalues, B = np.ones(self.dim), np.eye(self.dim)
             self._p_sigma, self._p_c = np.zeros(self.dim), np.zeros(self.dim)
-            self.n_repairs += 1
+        self._B = np.ascontiguousarray(B)  # one layout, compiled once
         floor = MIN_EIGENVALUE * max(float(eigenvalues[-1]), sys.float_info.min)
-        if eigenvalues[0] < floor:
+        if failed or eigenvalues[0] < floor:
             eigenvalues = np.maximum(eigenvalues, floor)
             self.C = (self._B * eigenvalues) @ self._B.T
             self.n_repairs += 1
-        self._scales = np.sqrt(eigenvalues)
-        # The symmetric root is unique, where B is not: eigenvectors come with either sign, and
-        # in any rotation where eigenvalues are equal, as another LAPACK pleases.
-        self._root = (self._B * self._scales) @ self._B.T
+        self._scales, self._root = _axes_and_root(eigenvalues, self._B)
+
+
+@_compiled
+def _axes_and_root(eigenvalues: Array, B: Array) -> tuple[Array, Array]:
+    """Lengths of the axes, and the symmetric root of ``B diag(eigenvalues) B'``.
+
+    The symmetric root is unique, where B is not: eigenvectors come with either sign, and in any
+    rotation where eigenvalues are equal, as another LAPACK pleases.
+    """
+    D = len(eigenvalues)
+    scales, root = np.sqrt(eigenvalues), np.zeros((D, D))
+    rows = np.ascontiguousarray(B.T)  # eigenvectors in a row each
+    for k in range(D):
+        for i in range(D):
+            a = rows[k, i] * scales[k]
+            for j in range(D):
+                root[i, j] += a * rows[k, j]
+    return scales, root
 
 
 @_compiled

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain, count, repeat
 from multiprocessing import get_context
@@ -29,6 +30,8 @@ from symbreak.analysis._words import summary_sentences
 from symbreak.experiments import Store
 
 FORMATS = ("svg", "png", "pdf")
+#: Enough for print and for screens; PNG takes a third of the time and space.
+USUAL_FORMATS = ("svg", "pdf")
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def write_report(
     store: str | Path,
     folder: str | Path,
     *,
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = USUAL_FORMATS,
     refresh: int = 0,
     on_step: Callable[[str], object] | None = None,
 ) -> Path:
@@ -58,7 +61,7 @@ def write_report(
     Args:
         store: The store of a study.
         folder: Where to; made if it is missing. ``index.html`` there is one self-contained page.
-        formats: Of the figures in ``figures/``; none for the page alone.
+        formats: Of the figures in ``figures/``: svg, png, pdf; none for the page alone.
         refresh: Seconds after which an open page looks again; 0 for never.
         on_step: Called with a word on what is done next.
 
@@ -70,6 +73,7 @@ def write_report(
         raise ValueError(f"a report needs a folder, and {folder} is a file.")
     say("reading the store")
     with Store(store, create=False) as opened:
+        pool = _helpers() if formats and opened.count("run") else None
         results = Results.of(opened)
     folder.mkdir(parents=True, exist_ok=True)
     say("computing statistics")
@@ -83,8 +87,18 @@ def write_report(
         (folder / f"table.{ending}").write_text(table(results), encoding="utf-8")
     say("drawing charts")
     files = _FigureFiles(folder / "figures", tuple(formats))
-    _replace(folder / "index.html", _page(results, Path(store), refresh, files))
+    _replace(folder / "index.html", _page(results, Path(store), refresh, files, pool))
     return folder / "index.html"
+
+
+def _helpers() -> ProcessPoolExecutor:
+    """Processes to draw with; they load what they need while this one reads the store."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    pool = ProcessPoolExecutor(mp_context=context)
+    for _ in range(os.cpu_count() or 1):
+        pool.submit(os.getpid)
+    return pool
 
 
 def _replace(path: Path, text: str) -> None:
@@ -113,19 +127,27 @@ class _FigureFiles:
             if "svg" in self.formats:
                 path.with_suffix(".svg").write_text(svg, encoding="utf-8")
             if "png" in self.formats:
-                path.with_suffix(".png").write_bytes(vl_convert.svg_to_png(svg, scale=1.25))
+                path.with_suffix(".png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
             if "pdf" in self.formats:
                 path.with_suffix(".pdf").write_bytes(vl_convert.svg_to_pdf(svg))
 
 
-def _page(results: Results, store: Path, refresh: int, files: _FigureFiles) -> str:
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+def _page(
+    results: Results,
+    store: Path,
+    refresh: int,
+    files: _FigureFiles,
+    pool: ProcessPoolExecutor | None,
+) -> str:
+    with pool or nullcontext():
         # Charts and their files take almost all of the time, so problems are shared out.
-        run = pool.map if files.formats and results.problems else map
+        run = pool.map if pool else map
         sections = run(_problem_section, results.by_problem(), count(), repeat(files))
         overview, idea = _overview(results), [_figure("idea", idea_chart())]
-        files.save([*overview, *idea])
+        saved = run(files.save, [[*overview, *idea]])
+        common = _common_parts(results, store)  # meanwhile
         problems = list(sections)
+        list(saved)  # raises what went wrong
     parts = [figures for problem in problems for figures in problem["families"].values()]
     figures = [*overview, *chain.from_iterable(parts), *idea]
     specs = ",".join(f"{json.dumps(figure.id)}:{figure.spec}" for figure in figures)
@@ -133,25 +155,32 @@ def _page(results: Results, store: Path, refresh: int, files: _FigureFiles) -> s
         loader=jinja2.PackageLoader("symbreak.analysis"), autoescape=True, trim_blocks=True
     )
     page: str = environment.get_template("report.html.j2").render(
-        title=" + ".join(dict.fromkeys(name for name, _ in results.studies)) or store.stem,
-        version=__version__,
-        made=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         refresh=refresh,
-        sentences=summary_sentences(results),
         contents=_contents(problems),
-        methods=_tables.table_methods(results),
         table=_table_rows(results, problems),
-        agreement=_agreement_rows(results),
         overview=overview,
         problems=problems,
         idea=idea,
-        settings=_settings(results),
-        failures=[
-            {**row, "reason": str(row["traceback"]).strip().splitlines()[-1]}
-            for row in _records(results.failures)
-        ],
-        missing=_records(results.missing),
-        studies=[
+        specs=Markup(_escaped_json(f"{{{specs}}}")),
+        **common,
+    )
+    return page
+
+
+def _common_parts(results: Results, store: Path) -> dict[str, Any]:
+    """What the page shows of the store as a whole."""
+    failures = _records(results.failures)
+    return {
+        "title": " + ".join(dict.fromkeys(name for name, _ in results.studies)) or store.stem,
+        "version": __version__,
+        "made": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        "sentences": summary_sentences(results),
+        "methods": _tables.table_methods(results),
+        "agreement": _agreement_rows(results),
+        "settings": _settings(results),
+        "failures": [row | {"reason": _last_line(row["traceback"])} for row in failures],
+        "missing": _records(results.missing),
+        "studies": [
             {
                 "name": name,
                 "text": text,
@@ -159,11 +188,13 @@ def _page(results: Results, store: Path, refresh: int, files: _FigureFiles) -> s
             }
             for name, text in results.studies
         ],
-        versions=results.versions,
-        libraries=Markup(_javascript()),
-        specs=Markup(_escaped_json(f"{{{specs}}}")),
-    )
-    return page
+        "versions": results.versions,
+        "libraries": Markup(_javascript()),
+    }
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1]
 
 
 def _contents(problems: list[dict[str, Any]]) -> list[tuple[str, str]]:

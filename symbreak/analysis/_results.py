@@ -141,7 +141,7 @@ class Results:
         found = []
         for name, text in self.studies:
             try:
-                found.append(StudySpec.parse(text, name=name))
+                found.append(StudySpec.parse(text, name=name, try_runs=False))
             except ValueError:  # such as a data file that lies elsewhere
                 continue
         return found

@@ -19,7 +19,9 @@ def report_command(
     out: Annotated[Path, typer.Option(help="Folder for the report; made if missing.")] = Path(
         "report"
     ),
-    figures: Annotated[str, typer.Option(help="Formats of the figures, or none.")] = "svg,png,pdf",
+    figures: Annotated[
+        str, typer.Option(help="Formats of the figures: svg, png, pdf; or none.")
+    ] = "svg,pdf",
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Write it anew as the study goes on; Ctrl-C ends it.")

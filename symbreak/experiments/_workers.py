@@ -143,6 +143,11 @@ class _Member:
     pipe: Connection
     run: RunSpec
 
+    def send(self, run: RunSpec | None) -> None:
+        """Give it a run; if it has just died, the next message read is its death."""
+        with suppress(OSError):
+            self.pipe.send(run)
+
 
 class _Crew:
     """The driver's side: keeps the workers busy and replaces those that die."""
@@ -195,8 +200,9 @@ class _Crew:
             with _ignoring_interrupts():  # inherited: Ctrl-C is for the driver
                 process.start()
             theirs.close()
-            pipe.send(run)
-            self._members.append(_Member(process, pipe, run))
+            member = _Member(process, pipe, run)
+            self._members.append(member)
+            member.send(run)
 
     def _listen(self, member: _Member, todo: Iterator[RunSpec]) -> None:
         """Take in one message of a worker, or its death."""
@@ -214,7 +220,7 @@ class _Crew:
         self._finished += status == "finished"
         self._failed += status == "failed"
         following = self._next(todo)
-        member.pipe.send(following)  # None sends it home
+        member.send(following)  # None sends it home
         if following is None:
             self._members.remove(member)
             member.process.join(10)

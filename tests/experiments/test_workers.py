@@ -1,5 +1,6 @@
 """Studies in real processes, which are killed at awkward moments."""
 
+import contextlib
 import os
 import random
 import signal
@@ -70,16 +71,24 @@ def wait_for(condition):
 
 
 def children(process):
-    """Worker processes of a driver."""
-    tasks = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    """Worker processes of a driver; none once it has ended."""
     spawned = []
-    for pid in tasks:
-        try:
-            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                spawned.append(int(pid))
-        except FileNotFoundError:
-            continue
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        tasks = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        for pid in tasks:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    spawned.append(int(pid))
     return spawned
+
+
+def kill(pid):
+    """Kill a process; whether it was still there."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def some_runs_done(store, n=1):
@@ -121,17 +130,17 @@ def test_on_run_tells_of_every_run(study, tmp_path):
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers through /proc")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_killed_workers_are_replaced_and_nothing_is_lost(study, uninterrupted, tmp_path, seed):
-    rng, store = random.Random(seed), tmp_path / "a.db"
-    process = start(study, store)
-    try:
-        for _ in range(3):
-            wait_for(lambda: children(process) or process.poll() is not None)
-            time.sleep(rng.uniform(0.3, 1.5))
-            for pid in children(process)[:1]:
-                os.kill(pid, signal.SIGKILL)
-        finish(process)
-    finally:
-        process.kill()
+    rng, store, killed = random.Random(seed), tmp_path / "a.db", 0
+    with start(study, store) as process:
+        try:
+            for latest in (0.3, 1.5, 1.5):  # the first while it still imports, so it does die
+                wait_for(lambda: children(process) or process.poll() is not None)
+                time.sleep(rng.uniform(0.1, latest))
+                killed += sum(kill(pid) for pid in children(process)[:1])
+            finish(process)
+        finally:
+            process.kill()
+    assert killed >= 1
     assert results(store) == uninterrupted
 
 
@@ -204,7 +213,11 @@ def test_a_second_driver_is_refused_while_the_first_goes_on(study, uninterrupted
     store = tmp_path / "a.db"
     first = start(study, store)
     wait_for(some_runs_done(store))
-    _, err = finish(start(study, store), code=1)
+    os.killpg(first.pid, signal.SIGSTOP)  # it must not end before the second has begun
+    try:
+        _, err = finish(start(study, store), code=1)
+    finally:
+        os.killpg(first.pid, signal.SIGCONT)
     assert "another study is running" in " ".join(err.split())
     finish(first)
     assert results(store) == uninterrupted
@@ -258,8 +271,7 @@ def test_a_worker_that_cannot_write_ends_the_study_with_the_reason(study, tmp_pa
     wait_for(some_runs_done(store))
     with Store(store) as opened:  # a lock that is never given up
         opened._connection.execute("PRAGMA user_version = 99")
-    for pid in children(process):
-        os.kill(pid, signal.SIGKILL)  # the new ones find a store of the future
+    assert any([kill(pid) for pid in children(process)])  # new ones find a store of the future
     _, err = finish(process, code=1)
     assert "has format 99" in " ".join(err.split())
 

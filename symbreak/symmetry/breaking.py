@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -19,10 +20,15 @@ from numpy.typing import ArrayLike
 
 from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, IntArray, Mask, check_population, check_theta
+from symbreak.symmetry._chain import move_to_nearest
 from symbreak.symmetry.operators import symmetry_table
 from symbreak.topology import Topology
 
 Broken = tuple[Array, Mask]
+
+#: An exact solution of so many steps per candidate is affordable: every network with up to a
+#: million replicas takes fewer.
+MAX_STEPS = 1_000
 
 _compiled = njit(cache=True, nogil=True)
 _inlined = njit(inline="always")  # half the time of a call, on blocks of two numbers
@@ -31,7 +37,8 @@ _inlined = njit(inline="always")  # half the time of a call, on blocks of two nu
 class Breaking(Protocol):
     """What the optimisers need of a breaking; ``name`` stands for it in saved states."""
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str: ...
 
     @property
     def topology(self) -> Topology | None:
@@ -123,6 +130,35 @@ class ExhaustiveBreaking:
         return broken, np.any(broken != population, axis=1)
 
 
+@dataclass(frozen=True)
+class AssignmentBreaking:
+    """Replace each candidate by its replica nearest to the anchor, by linear assignment.
+
+    One hidden layer takes one assignment. Deeper networks are swept, layer by layer, until nothing
+    gets nearer; with ``exact``, candidates that this does not prove nearest are then solved
+    exactly, if the network's ``exact_steps`` are no more than ``MAX_STEPS``.
+    """
+
+    topology: Topology
+    exact: bool = True
+
+    @property
+    def name(self) -> str:
+        """What stands for it in saved states."""
+        return "assignment" if self.exact else "sweeps"
+
+    def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
+        moved, _ = self.align(population, anchor)
+        return moved, np.any(moved != population, axis=1)
+
+    def align(self, population: ArrayLike, anchor: ArrayLike) -> tuple[Array, Mask]:
+        """The aligned candidates, and which of them are proven to be the nearest replicas."""
+        moved, centre, _ = _checked(population, anchor, self.topology)
+        steps = MAX_STEPS if self.exact else 1
+        proven = move_to_nearest(moved, centre, self.topology, self.topology.blocks, True, steps)
+        return moved, proven
+
+
 def _checked(
     population: ArrayLike, anchor: ArrayLike, topology: Topology
 ) -> tuple[Array, Array, Mask]:
@@ -136,8 +172,12 @@ def _checked(
 
 
 BREAKINGS: dict[str, Callable[..., Breaking]] = {
-    kind.name: kind
-    for kind in (NoBreaking, InvariantBreaking, ProximityBreaking, ExhaustiveBreaking)
+    **{
+        kind.name: kind
+        for kind in (NoBreaking, InvariantBreaking, ProximityBreaking, ExhaustiveBreaking)
+    },
+    "assignment": AssignmentBreaking,
+    "sweeps": partial(AssignmentBreaking, exact=False),
 }
 
 

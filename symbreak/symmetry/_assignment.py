@@ -1,0 +1,194 @@
+"""Signed linear assignment, compiled: the best flips and order of one layer's neurons.
+
+With its neighbours held still, a layer is nearest to the anchor's where the sum of
+``|<beta_i, beta-hat_j>|`` over matched neurons i and j is greatest: a linear assignment, in which
+the sign of a match is that of its inner product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from symbreak._checks import Array, IntArray, Mask
+
+Scratch = tuple[Array, Array, Array, IntArray, IntArray, Mask]
+
+#: A change must bring more than this part of the scores; less is rounding, and could go in circles.
+MIN_GAIN = 1e-12
+
+_compiled = njit(cache=True, nogil=True)
+
+
+def sweep(population: Array, anchor: Array, blocks: Sequence[IntArray], signed: bool) -> None:
+    """Assign layer by layer until no layer of any candidate changes, in place.
+
+    Each change brings a candidate nearer to the anchor, so this ends. A single layer is exact at
+    once; more are at a fixed point that need not be the nearest replica.
+    """
+    quiet = np.zeros(len(population), dtype=np.int64)
+    if len(blocks) == 1:
+        assign_layer(population, anchor, blocks[0], signed, quiet, 1)
+    while quiet.min() < len(blocks):
+        for block in blocks:
+            assign_layer(population, anchor, block, signed, quiet, len(blocks))
+
+
+@_compiled
+def assign_layer(
+    population: Array,
+    anchor: Array,
+    block: IntArray,
+    signed: bool,
+    quiet: IntArray,
+    enough: int,
+) -> int:
+    """Match one layer's neurons to the anchor's, in place; how many candidates that changed.
+
+    ``quiet`` (N_p,) counts for each candidate the layers in a row that brought no change; those
+    with ``enough`` are at a fixed point and left alone.
+    """
+    N, width = block.shape
+    target = np.empty((width, N))  # the anchor's neurons, a column each
+    for j in range(N):
+        for p in range(width):
+            target[p, j] = anchor[block[j, p]]
+    scores, values, neurons = np.empty((N, N)), np.empty((N, N)), np.empty((N, width))
+    partner, scratch = np.empty(N, dtype=np.int64), scratch_for(N)
+    n_changed = 0
+    for c in range(len(population)):
+        if quiet[c] >= enough:
+            continue
+        theta = population[c]
+        for i in range(N):
+            for j in range(N):
+                scores[i, j] = 0.0
+            for p in range(width):
+                x = theta[block[i, p]]
+                neurons[i, p] = x
+                for j in range(N):
+                    scores[i, j] += x * target[p, j]
+        quiet[c] += 1
+        if best_match(scores, values, signed, partner, scratch):
+            for j in range(N):
+                i = partner[j]
+                sign = -1.0 if signed and scores[i, j] < 0 else 1.0
+                for p in range(width):
+                    theta[block[j, p]] = sign * neurons[i, p]
+            quiet[c] = 1
+            n_changed += 1
+    return n_changed
+
+
+@_compiled
+def apply_choice(population: Array, block: IntArray, orders: IntArray, signs: Array) -> None:
+    """Reorder and flip one layer's neurons, in place; orders and signs are (N_p, N)."""
+    N, width = block.shape
+    neurons = np.empty((N, width))
+    for c in range(len(population)):
+        theta = population[c]
+        for i in range(N):
+            for p in range(width):
+                neurons[i, p] = theta[block[i, p]]
+        for j in range(N):
+            for p in range(width):
+                theta[block[j, p]] = signs[c, j] * neurons[orders[c, j], p]
+
+
+@_compiled
+def best_match(
+    scores: Array, values: Array, signed: bool, partner: IntArray, scratch: Scratch
+) -> bool:
+    """Whether some match of neurons is better than leaving all as they are, and which is best.
+
+    ``partner[j]`` becomes the neuron for place j; ``values`` what each match is worth.
+    """
+    N = len(scores)
+    now, total = 0.0, 0.0
+    for i in range(N):
+        now += scores[i, i]
+        for j in range(N):
+            values[i, j] = abs(scores[i, j]) if signed else scores[i, j]
+            total += abs(scores[i, j])
+    if not total < np.inf:
+        return False  # numbers too large to compare
+    if not rows_agree(values, partner):
+        assign(values, partner, scratch)
+    best = 0.0
+    for j in range(N):
+        best += values[partner[j], j]
+    return best - now > MIN_GAIN * total
+
+
+@_compiled
+def rows_agree(values: Array, partner: IntArray) -> bool:
+    """Try each row's greatest value: where no two share a column, that is the best match."""
+    N = len(values)
+    for j in range(N):
+        partner[j] = -1
+    for i in range(N):
+        favourite = i  # keeps its place in a tie
+        for j in range(N):
+            if values[i, j] > values[i, favourite]:
+                favourite = j
+        if partner[favourite] >= 0:
+            return False
+        partner[favourite] = i
+    return True
+
+
+@_compiled
+def scratch_for(N: int) -> Scratch:
+    """Memory for ``assign``.
+
+    Dual variables of rows and columns, slack of columns, the row matched to each column, its
+    predecessor on the path, and whether the path has been there.
+    """
+    u, v, slack = np.empty(N + 1), np.empty(N + 1), np.empty(N + 1)
+    row, before = np.empty(N + 1, dtype=np.int64), np.empty(N + 1, dtype=np.int64)
+    return u, v, slack, row, before, np.empty(N + 1, dtype=np.bool_)
+
+
+@_compiled
+def assign(values: Array, partner: IntArray, scratch: Scratch) -> None:
+    """Linear assignment of greatest total value, by shortest augmenting paths in O(N^3).
+
+    Rows enter one by one. ``u`` and ``v`` are the dual variables, with
+    ``u[i] + v[j] <= -values[i, j]`` everywhere and equality on matches. Index N is a column that
+    stands for "not matched yet": the path from a new row begins there.
+    """
+    N = len(values)
+    u, v, slack, row, before, visited = scratch
+    for k in range(N + 1):
+        u[k] = v[k] = 0.0
+        row[k] = -1
+    for new in range(N):
+        for k in range(N + 1):
+            slack[k], visited[k] = np.inf, False
+        j = N
+        row[N] = new
+        while row[j] >= 0:
+            visited[j] = True
+            i, least, following = row[j], np.inf, N
+            for k in range(N):
+                if visited[k]:
+                    continue
+                reduced = -values[i, k] - u[i] - v[k]
+                if reduced < slack[k]:
+                    slack[k], before[k] = reduced, j
+                if slack[k] < least:
+                    least, following = slack[k], k
+            for k in range(N + 1):
+                if visited[k]:
+                    u[row[k]] += least
+                    v[k] -= least
+                else:
+                    slack[k] -= least
+            j = following
+        while j != N:  # shift the matches along the path
+            row[j] = row[before[j]]
+            j = before[j]
+    for j in range(N):
+        partner[j] = row[j]

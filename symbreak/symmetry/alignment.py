@@ -1,0 +1,212 @@
+"""Networks compared modulo their symmetries: aligned, measured, averaged, made canonical."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from symbreak._checks import (
+    Array,
+    IntArray,
+    check_choice,
+    check_finite,
+    check_population,
+    check_theta,
+)
+from symbreak.symmetry._chain import move_to_nearest, plan
+from symbreak.symmetry.breaking import InvariantBreaking, ProximityBreaking
+from symbreak.symmetry.operators import SignedPermutation
+from symbreak.topology import Topology
+
+#: Exact alignment refuses networks that would take more steps than this for one candidate.
+MAX_EXACT_STEPS = 100_000
+
+#: Beyond this an inner product could overflow.
+MAX_MAGNITUDE = 1e100
+
+ALIGNMENTS = ("exact", "assignment", "proximity", "invariant")
+
+Operators = SignedPermutation | list[SignedPermutation]
+
+
+def align(
+    theta: ArrayLike,
+    anchor: ArrayLike,
+    topology: Topology,
+    method: str = "exact",
+    *,
+    seed: int = 0,
+) -> tuple[Array, Operators]:
+    """Replace networks by the replicas that are nearest to an anchor, or nearer.
+
+    Args:
+        theta: One network (D,) or a population (N_p, D).
+        anchor: The network (D,) to align to.
+        topology: What they are.
+        method: ``"exact"``, the nearest replica; ``"assignment"``, layer by layer until nothing
+            gets nearer, which is the nearest for one hidden layer and affordable at any size;
+            ``"proximity"``, Algorithm 1 of the paper; ``"invariant"``, rule-1 and rule-2, whatever
+            the anchor.
+        seed: Of the pairs that Algorithm 1 tries.
+
+    Returns:
+        The aligned array, of the shape of ``theta``, and the symmetry that was applied to each
+        network: ``operator(theta)`` is the aligned one. A list of them for a population.
+
+    Raises:
+        ValueError: if ``"exact"`` would take more than ``MAX_EXACT_STEPS`` for a network.
+    """
+    single = np.ndim(theta) == 1
+    population = _checked(np.atleast_2d(np.asarray(theta)) if single else theta, topology, "theta")
+    aligned, marks = _align(population, anchor, topology, method, np.random.default_rng(seed))
+    operators = [SignedPermutation(np.abs(row).astype(np.int64) - 1, np.sign(row)) for row in marks]
+    return (aligned[0], operators[0]) if single else (aligned, operators)
+
+
+def _align(
+    population: Array, anchor: ArrayLike, topology: Topology, method: str, rng: Generator
+) -> tuple[Array, Array]:
+    """The aligned population, and ``(1, 2, ..., D)`` moved in the same way for each candidate."""
+    check_choice("method", method, ALIGNMENTS)
+    D, marked = topology.dim, _Marked(topology.sizes)
+    candidates = np.hstack([population, np.tile(np.arange(1.0, D + 1), (len(population), 1))])
+    # The anchor's marks are zero, so that no inner product knows of them.
+    centre = np.append(
+        _checked([check_theta(anchor, D, "anchor")], topology, "anchor"), np.zeros(D)
+    )
+    if method == "invariant":
+        candidates, _ = InvariantBreaking(marked)(candidates, centre, rng)
+    elif method == "proximity":
+        candidates, _ = ProximityBreaking(marked)(candidates, centre, rng)
+    else:
+        steps = _check_affordable(topology) if method == "exact" else 0
+        move_to_nearest(candidates, centre, topology, marked.blocks, True, steps)
+    return candidates[:, :D].copy(), candidates[:, D:]
+
+
+class _Marked(Topology):
+    """A topology whose candidates have D marks behind their D numbers, which move along."""
+
+    @cached_property
+    def dim(self) -> int:
+        return 2 * Topology(self.sizes).dim
+
+    @cached_property
+    def blocks(self) -> tuple[IntArray, ...]:
+        plain = Topology(self.sizes)
+        return tuple(np.hstack([block, block + plain.dim]) for block in plain.blocks)
+
+    @cached_property
+    def shift_index(self) -> tuple[IntArray, ...]:
+        return Topology(self.sizes).shift_index
+
+
+def _checked(values: ArrayLike, topology: Topology, name: str) -> Array:
+    array = check_population(values, topology.dim, name)
+    check_finite(name, array)
+    if np.abs(array).max() > MAX_MAGNITUDE:
+        raise ValueError(f"{name} must be below {MAX_MAGNITUDE:g} in magnitude; rescale it.")
+    return array
+
+
+def _check_affordable(topology: Topology) -> int:
+    _, steps = plan(topology.hidden, True)
+    if steps > MAX_EXACT_STEPS:
+        raise ValueError(
+            f"exact alignment of a {topology} network takes {steps:,} steps, more than "
+            f'{MAX_EXACT_STEPS:,}; use method="assignment".'
+        )
+    return steps
+
+
+def distance(
+    a: ArrayLike, b: ArrayLike, topology: Topology, method: str = "exact"
+) -> float | Array:
+    """Euclidean distance modulo symmetries: from the nearest replica of ``a`` (..., D) to ``b``.
+
+    It is zero for two replicas of a network. Another ``method`` of ``align`` gives an upper bound.
+    """
+    aligned, _ = align(a, b, topology, method)
+    lengths = np.linalg.norm(aligned - np.asarray(b, dtype=np.float64), axis=-1)
+    return float(lengths) if lengths.ndim == 0 else lengths
+
+
+def centroid(population: ArrayLike, topology: Topology, method: str = "assignment") -> Array:
+    """The mean (D,) modulo symmetries: align to the mean, average, repeat to a fixed point.
+
+    The plain mean of a population that is spread over replicas collapses towards zero. Begins at
+    the first candidate; each round brings the candidates nearer to their mean.
+    """
+    aligned = _checked(population, topology, "population")
+    mean = aligned[0]
+    while True:
+        previous = mean
+        aligned, _ = _align(aligned, mean, topology, method, np.random.default_rng(0))
+        mean = aligned.mean(axis=0)
+        if np.allclose(mean, previous, rtol=1e-12, atol=0):
+            return mean
+
+
+#: What neurons are put in order by, from their rows (..., N, M + 1); each changes sign with them.
+KEYS: dict[str, Callable[[Array], Array]] = {
+    "shift": lambda rows: rows[..., -1],
+    "first": lambda rows: rows[..., 0],
+    "sum": lambda rows: rows.sum(axis=-1),
+    "norm": lambda rows: _sign_of_largest(rows) * np.linalg.norm(rows, axis=-1),
+}
+
+
+def canonical(theta: ArrayLike, topology: Topology, key: str = "shift") -> Array:
+    """The one replica of ``theta`` (..., D) whose keys are positive and ascending in each layer.
+
+    These are Thierens' rules (rule-1 and rule-2 of the paper) with a choice of key: ``"shift"`` as
+    in the paper, ``"first"`` weight, ``"sum"`` of the neuron's weights and shift, or its
+    ``"norm"``, signed as its largest weight. All replicas of a network have the same canonical
+    form, but for ties.
+    """
+    check_choice("key", key, KEYS)
+    single = np.ndim(theta) == 1
+    out = _checked(np.atleast_2d(np.asarray(theta)) if single else theta, topology, "theta").copy()
+    for layer, block in enumerate(topology.blocks):  # in order: a layer's rows follow its inputs
+        keys = KEYS[key](topology.layers(out)[layer])
+        neurons = out[:, block] * np.where(keys < 0, -1.0, 1.0)[:, :, None]
+        order = np.argsort(np.abs(keys), axis=1, kind="stable")
+        out[:, block] = np.take_along_axis(neurons, order[:, :, None], axis=1)
+    return out[0] if single else out
+
+
+def _sign_of_largest(rows: Array) -> Array:
+    largest = np.abs(rows).argmax(axis=-1)[..., None]
+    return np.sign(np.take_along_axis(rows, largest, axis=-1)[..., 0])
+
+
+class Spread(NamedTuple):
+    """How a population is spread over the partitions around an anchor.
+
+    Attributes:
+        share: Share of candidates in the anchor's partition, for which no replica is nearer.
+        conventions: Expected number of distinct conventions: as many equally common ones as would
+            make two candidates drawn at random agree as seldom. 1 means that all agree.
+    """
+
+    share: float
+    conventions: float
+
+
+def spread(population: ArrayLike, anchor: ArrayLike, topology: Topology) -> Spread:
+    """Whether symmetries divide a population: in which partition each candidate lies.
+
+    A candidate's convention is the symmetry that brings it near to the anchor, by assignment.
+    """
+    candidates = _checked(population, topology, "population")
+    _, marks = _align(candidates, anchor, topology, "assignment", np.random.default_rng(0))
+    counts = Counter(row.tobytes() for row in marks)
+    own = counts[np.arange(1.0, topology.dim + 1).tobytes()]
+    n = len(candidates)
+    return Spread(own / n, n * n / sum(count * count for count in counts.values()))

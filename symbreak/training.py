@@ -21,6 +21,11 @@ from symbreak.evaluation import Evaluator
 from symbreak.methods import find_method, make_optimizer
 from symbreak.optimizers import State
 from symbreak.problems import Problem
+from symbreak.symmetry import spread
+
+#: The spread over partitions is measured whenever evaluations have grown by this factor, on this
+#: many candidates: about 80 times in 200,000 evaluations.
+SPREAD_EVERY, SPREAD_SAMPLE = 1.1, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +46,8 @@ class RunRecord:
         generation_evaluations: Evaluations at the end of each generation.
         modified_share: Share of candidates that the breaking modified, per generation.
         step_size: Widest standard deviation of the search after each generation; None for DE.
+        spread: Whether symmetries divide the search: rows (evaluations, share of candidates in
+            the best one's partition, expected number of conventions), ever more seldom.
         rates: For classification with validation data, rows (evaluations, training,
             validation, test error rate), one per improvement of the validation rate.
         n_evaluations: Evaluations done.
@@ -66,6 +73,7 @@ class RunRecord:
     generation_evaluations: IntArray
     modified_share: Array
     step_size: Array | None
+    spread: Array
     rates: Array
     n_evaluations: int
     n_nonfinite: int
@@ -168,6 +176,7 @@ class Training:
         self._theta = np.full(problem.topology.dim, np.nan)
         self._curve: list[tuple[int, float]] = []
         self._trace: list[tuple[int, float, float]] = []
+        self._spread: list[tuple[int, float, float]] = []
         self._rates: list[tuple[int, float, float, float]] = []
 
     @property
@@ -190,6 +199,7 @@ class Training:
         errors = self._evaluate(candidates)
         self._note_improvements(candidates, errors)
         self._n_evaluations += len(errors)
+        self._note_spread(candidates)
         self._optimizer.tell(candidates, errors)
         self._trace.append(
             (
@@ -210,6 +220,16 @@ class Training:
             self._curve.append((self._n_evaluations + int(i) + 1, float(errors[i])))
             self._theta = candidates[i].copy()
             self._note_rates(candidates[i])
+
+    def _note_spread(self, candidates: Array) -> None:
+        """Say now and then, ever more seldom, how the candidates lie to the best one so far."""
+        last = self._spread[-1][0] if self._spread else 0
+        if self._n_evaluations < SPREAD_EVERY * last or not self._curve:
+            return
+        sample = candidates[:SPREAD_SAMPLE]
+        self._spread.append(
+            (self._n_evaluations, *spread(sample, self._theta, self.problem.topology))
+        )
 
     def _note_rates(self, theta: Array) -> None:
         """Classification rates count where the validation rate improves (paper-notes 15b)."""
@@ -249,6 +269,7 @@ class Training:
             generation_evaluations=trace[:, 0].astype(np.int64),
             modified_share=trace[:, 1],
             step_size=None if self._optimizer.step_size is None else trace[:, 2],
+            spread=np.array(self._spread, dtype=np.float64).reshape(-1, 3),
             rates=np.array(self._rates, dtype=np.float64).reshape(-1, 4),
             n_evaluations=self._n_evaluations,
             n_nonfinite=self._n_nonfinite + self._evaluate.n_nonfinite,
@@ -272,6 +293,7 @@ class Training:
             "theta": self._theta.copy(),
             "curve": np.array(self._curve, dtype=np.float64).reshape(-1, 2),
             "trace": np.array(self._trace, dtype=np.float64).reshape(-1, 3),
+            "spread": np.array(self._spread, dtype=np.float64).reshape(-1, 3),
             "rates": np.array(self._rates, dtype=np.float64).reshape(-1, 4),
             "optimizer": self._optimizer.state(),
         }
@@ -298,6 +320,7 @@ class Training:
             run._theta = state["theta"].copy()
             run._curve = [(int(n), float(error)) for n, error in state["curve"]]
             run._trace = [(int(n), float(a), float(b)) for n, a, b in state["trace"]]
+            run._spread = [(int(n), float(a), float(b)) for n, a, b in state["spread"]]
             run._rates = [(int(n), *map(float, row)) for n, *row in state["rates"]]  # type: ignore[misc]
         except KeyError as missing:
             raise ValueError(f"the state lacks {missing}; it was not written by state().") from None

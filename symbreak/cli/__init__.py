@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from symbreak import __version__
-from symbreak.cli import _problems, _report, _store, _study, _train
+from symbreak.cli import _align, _problems, _report, _store, _study, _train
 from symbreak.cli._console import console, run_kindly
 
 app = typer.Typer(
@@ -39,6 +39,7 @@ app.command("train")(_train.train_command)
 app.command("problems")(_problems.problems_command)
 app.command("study")(_study.study_command)
 app.command("report")(_report.report_command)
+app.command("align")(_align.align_command)
 app.add_typer(_store.app, name="store")
 
 

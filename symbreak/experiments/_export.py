@@ -11,7 +11,7 @@ from symbreak.experiments._store import Store
 
 
 def export_csv(store: Store, folder: str | Path) -> list[Path]:
-    """Write ``runs.csv``, ``curves.csv``, ``rates.csv`` and ``traces.csv`` into a folder."""
+    """Write runs, curves, rates, traces and spread as CSV files into a folder."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     frames = {
@@ -19,6 +19,7 @@ def export_csv(store: Store, folder: str | Path) -> list[Path]:
         "curves": store.curves(),
         "rates": store.rates(),
         "traces": store.traces(),
+        "spread": store.spread(),
     }
     for name, frame in frames.items():
         frame.to_csv(folder / f"{name}.csv", index=False)

@@ -33,6 +33,7 @@ ARRAYS = (
     "output_weights",
     "modified_share",
     "step_size",
+    "spread",
     "rates",
 )
 #: Columns that the result determines, or that determine it; times and versions apart.
@@ -236,6 +237,16 @@ class Store:
             }
 
         return self._long_frame(("modified_share", "step_size"), columns)
+
+    def spread(self) -> pd.DataFrame:
+        """How the candidates of every run were spread over partitions, a row per measurement."""
+        columns = ("evaluations", "partition_share", "conventions")
+        return self._long_frame(
+            ("spread",),
+            lambda size, arrays: dict(
+                zip(columns, arrays.get("spread", np.empty((0, 3))).T, strict=True)
+            ),
+        )
 
     def network(self, key: str) -> dict[str, NDArray[Any]]:
         """Everything stored of a run as arrays: theta, output_weights, curve and traces."""

@@ -23,6 +23,8 @@ MIN_STEP, MAX_STEP = 1e-100, 1e10
 MAX_DRIFT = 40
 #: Eigenvalues of C stay above this part of the largest.
 MIN_EIGENVALUE = 1e-14
+#: Weight of the candidates in the anchor's partition that is enough to learn from them alone.
+OWN_MEAN, OWN_COVARIANCE = 0.5, 0.1
 
 
 class Constants(NamedTuple):
@@ -72,13 +74,17 @@ class CMAES(Optimizer):
 
     After evaluation all candidates are broken towards the best one so far; then the
     distribution is updated, with a step size damped by the shift that this caused. With
-    ``replace_mean`` (CMA-ES-SB) modified candidates enter the mean as the anchor.
+    ``replace_mean`` (CMA-ES-SB) modified candidates enter the mean as the anchor. With
+    ``in_partition`` the distribution is learnt from the candidates that needed no breaking, those
+    in the anchor's partition, as soon as they hold enough of the weight.
 
     Args:
         dim: Number of parameters D.
         mean: Initial mean (D,); by default the centroid of the initial population, or zero.
         sigma: Initial step size.
         replace_mean: Apply Algorithm 3.
+        in_partition: Leave modified candidates out of the mean once the others hold ``OWN_MEAN`` of
+            the weight, and out of the covariance once they hold ``OWN_COVARIANCE``.
         **settings: See ``Optimizer``.
 
     Attributes:
@@ -89,7 +95,7 @@ class CMAES(Optimizer):
 
     family: ClassVar = "CMA-ES"
     _saved: ClassVar = (
-        *("replace_mean", "mean", "sigma", "C"),
+        *("replace_mean", "in_partition", "mean", "sigma", "C"),
         *("_B", "_scales", "_root", "_p_sigma", "_p_c", "_decomposed"),
     )
 
@@ -100,6 +106,7 @@ class CMAES(Optimizer):
         mean: ArrayLike | None = None,
         sigma: float = 0.5,
         replace_mean: bool = False,
+        in_partition: bool = False,
         **settings: Any,
     ) -> None:
         super().__init__(dim, **settings)
@@ -108,7 +115,7 @@ class CMAES(Optimizer):
         self.mean = check_theta(mean, dim, "mean").copy()
         check_finite("mean", self.mean)
         self.sigma = check_real("sigma", sigma, 2.0**-MAX_DRIFT, 2.0**MAX_DRIFT)
-        self.replace_mean = replace_mean
+        self.replace_mean, self.in_partition = replace_mean, in_partition
         self.C = np.eye(dim)
         self._B, self._scales = np.eye(dim), np.ones(dim)  # C = B diag(scales^2) B'
         self._root = np.eye(dim)  # C^1/2
@@ -139,17 +146,23 @@ class CMAES(Optimizer):
         broken, self.modified = self.breaking(candidates, anchor, self._rng)
 
         k = self._constants
-        old_mean = self.mean
+        old_mean, replace, w_mean, w_cov = self.mean, self.replace_mean, k.w, k.w
+        if self.in_partition:
+            own, w_own = _own_weights(order, self.modified, k.w)
+            if own > OWN_MEAN:
+                w_mean, replace = w_own, False
+            if own > OWN_COVARIANCE:
+                w_cov = w_own
         self.mean, steps, shift = _recombine(
-            *(candidates, broken, order, self.modified, self.replace_mean, anchor),
-            *(k.w, old_mean, self.sigma),
+            *(candidates, broken, order, self.modified, replace, anchor),
+            *(w_mean, old_mean, self.sigma),
         )
         length = _update_paths(
             *(self._p_sigma, self._p_c, self.mean, old_mean, self.sigma, self._B, self._scales),
             *(k.c_sigma, k.c_c, k.mu_eff, k.chi_n, self.generation + 1),
         )
         h = _path_is_short(length, k.c_sigma, self.dim, self.generation + 1)
-        _update_covariance(self.C, self._p_c, steps, k.w, h, k.c_c, k.mu_cov, k.c_cov)
+        _update_covariance(self.C, self._p_c, steps, w_cov, h, k.c_c, k.mu_cov, k.c_cov)
         self.sigma = damped_step_size(self.sigma, k.c_sigma / k.d_sigma * (length - 1), shift)
         if errors[order[0]] == errors[order[self.population_size // 2]]:  # flat
             self.sigma *= math.exp(0.2 + k.c_sigma / k.d_sigma)
@@ -224,6 +237,17 @@ def _to_candidates(z: Array, mean: Array, sigma: float, root: Array) -> None:
                 x[d] += a * root[k, d]
         for d in range(D):
             z[i, d] = mean[d] + sigma * x[d]
+
+
+@_compiled
+def _own_weights(order: IntArray, modified: Mask, w: Array) -> tuple[float, Array]:
+    """What the unmodified of the best mu candidates weigh, and weights of them alone."""
+    own, w_own = 0.0, np.zeros(len(w))
+    for j in range(len(w)):
+        if not modified[order[j]]:
+            own += w[j]
+            w_own[j] = w[j]
+    return own, w_own / own if own > 0 else w_own
 
 
 @_compiled

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import njit
 
-from symbreak._checks import Array, Mask, check_real
+from symbreak._checks import Array, Mask, check_choice, check_real
 from symbreak.optimizers._base import Optimizer
 
 INFLATION = 100.0  # Algorithm 2
+ANCHORS = ("centroid", "better-half")
 MAX_TO_BEAT = 1e300  # the inflation compounds; any finite trial stays below this
 
 _compiled = njit(cache=True, nogil=True)
@@ -19,7 +20,7 @@ _compiled = njit(cache=True, nogil=True)
 class DE(Optimizer):
     """Differential Evolution, generation by generation; a trial wins ties.
 
-    After each selection the population is broken towards its centroid. With ``inflate``
+    After each selection the population is broken towards the anchor. With ``inflate``
     (DE-SB) the error to beat of modified candidates in the first half grows a hundredfold, so
     that they are soon replaced; true errors never change.
 
@@ -28,6 +29,11 @@ class DE(Optimizer):
         F: Weight of the difference vector.
         CR: Probability that a coordinate crosses over.
         inflate: Apply Algorithm 2.
+        dither: Draw the weight of each trial from ``[F - dither, F + dither]``.
+        whole_share: Share of trials that cross over in every coordinate, whatever CR is. The
+            search does then not depend on the coordinates, which are correlated in a network.
+        anchor: What the population is broken towards: its ``"centroid"``, as in the paper, or that
+            of the ``"better-half"``.
         **settings: See ``Optimizer``.
 
     Attributes:
@@ -36,15 +42,30 @@ class DE(Optimizer):
     """
 
     family: ClassVar = "DE"
-    _saved: ClassVar = ("F", "CR", "inflate", "population", "errors", "_to_beat")
+    _saved: ClassVar = (
+        *("F", "CR", "inflate", "dither", "whole_share", "anchor"),
+        *("population", "errors", "_to_beat"),
+    )
 
     def __init__(
-        self, dim: int, *, F: float = 0.5, CR: float = 0.9, inflate: bool = False, **settings: Any
+        self,
+        dim: int,
+        *,
+        F: float = 0.5,
+        CR: float = 0.9,
+        inflate: bool = False,
+        dither: float = 0.0,
+        whole_share: float = 0.0,
+        anchor: str = "centroid",
+        **settings: Any,
     ) -> None:
         super().__init__(dim, **settings)
         self.F = check_real("F", F, 0, 2)
         self.CR = check_real("CR", CR, 0, 1)
         self.inflate = inflate
+        self.dither = check_real("dither", dither, 0, self.F)
+        self.whole_share = check_real("whole_share", whole_share, 0, 1)
+        self.anchor = check_choice("anchor", anchor, ANCHORS)
         self.population: Any = None
         self.errors: Any = None
         self._to_beat: Any = None  # the errors, inflated
@@ -54,7 +75,12 @@ class DE(Optimizer):
         if self.population is None:
             return self._rng.uniform(-1, 1, size=shape)
         uniforms = self._rng.random((self.population_size, 4 + self.dim))
-        return _trials(self.population, uniforms, self.F, self.CR)
+        F, CR = np.full(shape[0], self.F), np.full(shape[0], self.CR)
+        if self.dither > 0:
+            F += self.dither * self._rng.uniform(-1, 1, size=shape[0])
+        if self.whole_share > 0:
+            CR[self._rng.random(shape[0]) < self.whole_share] = 1.0
+        return _trials(self.population, uniforms, F, CR)
 
     def _update(self, candidates: Array, errors: Array) -> None:
         first = self.population is None
@@ -63,18 +89,21 @@ class DE(Optimizer):
             self.errors, self._to_beat = errors.copy(), errors.copy()
         else:
             _select(self.population, self.errors, self._to_beat, candidates, errors)
-        centroid = _centroid(self.population)  # paper-notes 4
+        among = self.population  # paper-notes 4
+        if self.anchor == "better-half":
+            among = among[np.argsort(self.errors, kind="stable")[: self.population_size // 2]]
+        centroid = _centroid(among)
         self.population, self.modified = self.breaking(self.population, centroid, self._rng)
         if self.inflate and not first:
             _inflate(self._to_beat, self.modified)
 
 
 @_compiled
-def _trials(population: Array, uniforms: Array, F: float, CR: float) -> Array:
+def _trials(population: Array, uniforms: Array, F: Array, CR: Array) -> Array:
     """One trial per candidate: ``x_r1 + F (x_r2 - x_r3)``, crossed over with the candidate.
 
     uniforms (N_p, 4 + D): three choose the donors, one the coordinate that always crosses
-    over, one per coordinate whether it does.
+    over, one per coordinate whether it does. F and CR are (N_p,).
     """
     N, D = population.shape
     trials = population.copy()
@@ -88,8 +117,8 @@ def _trials(population: Array, uniforms: Array, F: float, CR: float) -> Array:
         r3 = _skip(_skip(_skip(int(u[2] * (N - 3)), low), middle), high)
         forced = int(u[3] * D)
         for d in range(D):
-            if u[4 + d] < CR or d == forced:
-                trials[i, d] = population[r1, d] + F * (population[r2, d] - population[r3, d])
+            if u[4 + d] < CR[i] or d == forced:
+                trials[i, d] = population[r1, d] + F[i] * (population[r2, d] - population[r3, d])
     return trials
 
 

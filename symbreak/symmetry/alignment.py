@@ -30,6 +30,9 @@ MAX_EXACT_STEPS = 100_000
 #: Beyond this an inner product could overflow.
 MAX_MAGNITUDE = 1e100
 
+#: Numbers that are aligned at a time.
+CHUNK = 2**20
+
 ALIGNMENTS = ("exact", "assignment", "proximity", "invariant")
 
 Operators = SignedPermutation | list[SignedPermutation]
@@ -64,8 +67,12 @@ def align(
     """
     single = np.ndim(theta) == 1
     population = _checked(np.atleast_2d(np.asarray(theta)) if single else theta, topology, "theta")
-    aligned, marks = _align(population, anchor, topology, method, np.random.default_rng(seed))
-    operators = [SignedPermutation(np.abs(row).astype(np.int64) - 1, np.sign(row)) for row in marks]
+    aligned, operators = np.empty_like(population), []
+    rng, size = np.random.default_rng(seed), max(1, CHUNK // topology.dim)
+    for first in range(0, len(population), size):  # bounded memory, whatever the population
+        part = slice(first, first + size)
+        aligned[part], marks = _align(population[part], anchor, topology, method, rng)
+        operators += [SignedPermutation(np.abs(m).astype(np.int64) - 1, np.sign(m)) for m in marks]
     return (aligned[0], operators[0]) if single else (aligned, operators)
 
 
@@ -109,10 +116,14 @@ class _Marked(Topology):
 
 def _checked(values: ArrayLike, topology: Topology, name: str) -> Array:
     array = check_population(values, topology.dim, name)
+    _check_magnitude(array, name)
+    return array
+
+
+def _check_magnitude(array: Array, name: str) -> None:
     check_finite(name, array)
     if np.abs(array).max() > MAX_MAGNITUDE:
         raise ValueError(f"{name} must be below {MAX_MAGNITUDE:g} in magnitude; rescale it.")
-    return array
 
 
 def _check_affordable(topology: Topology) -> int:

@@ -28,7 +28,7 @@ Broken = tuple[Array, Mask]
 
 #: An exact solution of so many steps per candidate is affordable: every network with up to a
 #: million replicas takes fewer.
-MAX_STEPS = 1_000
+MAX_STEPS = 2_000
 
 _compiled = njit(cache=True, nogil=True)
 _inlined = njit(inline="always")  # half the time of a call, on blocks of two numbers

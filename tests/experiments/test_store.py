@@ -279,7 +279,8 @@ def test_csv_files_hold_everything(full, tmp_path, records):
 
     with Store(full) as store:
         files = export_csv(store, tmp_path / "csv")
-        assert [f.name for f in files] == ["runs.csv", "curves.csv", "rates.csv", "traces.csv"]
+        names = ["runs.csv", "curves.csv", "rates.csv", "traces.csv", "spread.csv"]
+        assert [f.name for f in files] == names
         back = pd.read_csv(tmp_path / "csv" / "curves.csv")
         assert np.array_equal(back.error, store.curves().error)
 

@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from symbreak import Topology, load_problem, problem_names
+from symbreak.symmetry import (
+    AssignmentBreaking,
+    ExhaustiveBreaking,
+    ProximityBreaking,
+    replicas,
+)
+from symbreak.symmetry._assignment import assign, rows_agree, scratch_for
+from symbreak.symmetry._chain import choices, plan, safe_radius
+from symbreak.symmetry.breaking import MAX_STEPS
+from tests.strategies import seeds, topologies
+
+ENUMERABLE = topologies(max_layers=4, max_width=6, max_replicas=1_000_000)
+FEW = topologies(max_layers=3, max_width=4, max_replicas=3_000)
+
+
+def drawn(topology, seed, n=8, ties=False):
+    """Candidates and an anchor; with ties, of few values, so that many replicas are as near."""
+    rng = np.random.default_rng(seed)
+    draw = (lambda shape: rng.integers(-1, 2, shape) * 1.0) if ties else rng.standard_normal
+    return draw((n, topology.dim)), draw((topology.dim,)), rng
+
+
+def distance(a, b):
+    return np.linalg.norm(a - b, axis=-1)
+
+
+@given(st.integers(1, 12), seeds(), st.booleans())
+def test_assign_is_as_good_as_scipy(n, seed, ties):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 3, (n, n)) * 1.0 if ties else rng.normal(size=(n, n))
+    partner = np.empty(n, dtype=np.int64)
+    assign(values, partner, scratch_for(n))
+    rows, columns = linear_sum_assignment(values, maximize=True)
+    assert sorted(partner) == list(range(n))
+    best = values[rows, columns].sum()
+    assert values[partner, np.arange(n)].sum() == pytest.approx(best, abs=1e-12)
+    if rows_agree(values, partner):
+        assert values[partner, np.arange(n)].sum() == pytest.approx(best, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ENUMERABLE, seeds(), st.booleans())
+def test_the_result_is_that_of_brute_force(topology, seed, ties):
+    population, anchor, rng = drawn(topology, seed, 4, ties)
+    nearest, _ = ExhaustiveBreaking(topology)(population, anchor, rng)
+    aligned, proven = AssignmentBreaking(topology).align(population, anchor)
+    assert distance(aligned, anchor) == pytest.approx(distance(nearest, anchor), rel=1e-12)
+    assert proven.all()
+
+
+@given(topologies(max_layers=4, max_width=6, max_replicas=10**12), seeds(), st.booleans())
+def test_no_candidate_gets_farther_and_the_second_time_changes_nothing(topology, seed, exact):
+    population, anchor, rng = drawn(topology, seed)
+    breaking = AssignmentBreaking(topology, exact=exact)
+    moved, modified = breaking(population, anchor, rng)
+    before, after = distance(population, anchor), distance(moved, anchor)
+    assert np.all(after[modified] < before[modified])
+    assert np.array_equal(moved[~modified], population[~modified])
+    again, modified = breaking(moved, anchor, rng)
+    assert not modified.any()
+    assert np.array_equal(again, moved)
+
+
+@given(topologies(max_layers=4, max_width=4, max_replicas=1_000_000), seeds())
+def test_it_is_never_farther_than_algorithm_1(topology, seed):
+    population, anchor, rng = drawn(topology, seed)
+    moved, _ = AssignmentBreaking(topology)(population, anchor, rng)
+    local, _ = ProximityBreaking(topology)(population, anchor, rng)
+    assert np.all(distance(moved, anchor) <= distance(local, anchor) * (1 + 1e-12))
+
+
+@settings(max_examples=25)
+@given(FEW, seeds())
+def test_all_replicas_of_a_network_come_to_the_same(topology, seed):
+    (theta,), anchor, rng = drawn(topology, seed, 1)
+    aligned, _ = AssignmentBreaking(topology)(replicas(theta, topology), anchor, rng)
+    assert np.array_equal(aligned, np.tile(aligned[0], (len(aligned), 1)))
+
+
+@settings(max_examples=25)
+@given(FEW, seeds(), st.booleans())
+def test_what_sweeps_prove_nearest_is_nearest(topology, seed, near):
+    population, anchor, rng = drawn(topology, seed)
+    if near:
+        population = anchor + 0.1 * population
+    nearest, _ = ExhaustiveBreaking(topology)(population, anchor, rng)
+    aligned, proven = AssignmentBreaking(topology, exact=False).align(population, anchor)
+    excess = distance(aligned, anchor) - distance(nearest, anchor)
+    assert np.all(excess[proven] < 1e-9)
+
+
+@given(FEW, seeds(), st.booleans())
+def test_nothing_within_the_safe_radius_has_a_nearer_replica(topology, seed, ties):
+    _, anchor, _ = drawn(topology, seed, ties=ties)
+    radius = safe_radius(topology.layers(anchor), signed=True)
+    to_replicas = distance(replicas(anchor, topology)[1:], anchor)
+    assert 2 * radius <= to_replicas.min() + 1e-12
+    if len(topology.hidden) == 1 and topology.hidden[0] == 1:
+        assert 2 * radius == pytest.approx(to_replicas.min())
+
+
+def test_near_candidates_of_a_large_network_are_proven_without_enumeration():
+    topology = Topology.parse("4-30-30-2")
+    rng = np.random.default_rng(0)
+    anchor = rng.normal(size=topology.dim)
+    population = anchor + 1e-3 * rng.normal(size=(5, topology.dim))
+    aligned, proven = AssignmentBreaking(topology).align(population, anchor)
+    assert proven.all()
+    assert np.array_equal(aligned, population)
+    _, proven = AssignmentBreaking(topology).align(rng.normal(size=(5, topology.dim)), anchor)
+    assert not proven.any()
+
+
+def test_every_network_that_brute_force_can_enumerate_is_affordable():
+    def widths(budget):
+        yield ()
+        for n in range(1, 10):
+            rest = budget / len(choices(n, True)[0]) if n < 8 else 0
+            if rest >= 1:
+                yield from ((n, *more) for more in widths(rest) if len(more) < 6)
+
+    steps = [plan(hidden, True)[1] for hidden in widths(1e6) if hidden]
+    assert len(steps) > 1_000
+    assert max(steps) <= MAX_STEPS
+
+
+def test_the_plan_of_every_network_of_the_paper():
+    steps = {name: plan(load_problem(name).topology.hidden, True)[1] for name in problem_names()}
+    assert [steps[name] for name in ("syn5", "sinc", "sinc2d", "sinc3d", "two-circles")] == [
+        *(1, 1, 4, 4, 16)
+    ]
+    assert max(steps.values()) == steps["autoenc-sphere"] < 100_000
+
+
+def test_numbers_too_large_to_compare_are_left_alone():
+    topology, rng = Topology.parse("1-2-1"), np.random.default_rng(0)
+    population = np.array([[-1e200, 1e200, 2e200, -1.0]])
+    moved, modified = AssignmentBreaking(topology)(population, -population[0], rng)
+    assert not modified.any()
+    assert np.array_equal(moved, population)
+
+
+def test_a_wide_network_comes_back_from_flips_and_swaps():
+    topology, rng = Topology.parse("784-64-10"), np.random.default_rng(0)
+    theta = rng.normal(size=topology.dim)
+    flipped = theta.copy()
+    flipped[topology.blocks[0][:32]] *= -1
+    flipped[topology.blocks[0]] = flipped[topology.blocks[0][::-1]]
+    moved, _ = AssignmentBreaking(topology)(np.tile(flipped, (20, 1)), theta, rng)
+    assert np.array_equal(moved, np.tile(theta, (20, 1)))

@@ -1,9 +1,10 @@
-"""The methods compared in Section 6, each an optimiser with a breaking and flags."""
+"""The methods: the paper's (Section 6) and ours, each an optimiser with a breaking and flags."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from symbreak._checks import unknown
 from symbreak.optimizers import CMAES, DE, Optimizer
 from symbreak.problems import POPULATION_SIZE, Problem
 from symbreak.symmetry import (
+    AssignmentBreaking,
     Breaking,
     ExhaustiveBreaking,
     InvariantBreaking,
@@ -29,7 +31,7 @@ class Method:
 
     optimizer: type[Optimizer]
     breaking: Callable[[Topology], Breaking]
-    flags: Mapping[str, bool] = field(default_factory=dict)
+    flags: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def family(self) -> str:
@@ -37,16 +39,28 @@ class Method:
         return self.optimizer.family
 
 
-#: The paper's names. Every CMA-ES with breaking damps its step size (Eq. 46).
+#: Assignment for a search, in which exact solutions would cost more than the evaluations.
+_SWEEPS = partial(AssignmentBreaking, exact=False)
+
+#: The paper's eight names, and four beyond it (docs/beyond-the-paper.md). Every CMA-ES with
+#: breaking damps its step size (Eq. 46).
 METHODS: dict[str, Method] = {
     "DE": Method(DE, NoBreaking),
     "DE-INV-SB": Method(DE, InvariantBreaking),
     "DE-SB": Method(DE, ProximityBreaking, {"inflate": True}),  # Algorithm 2
     "DE-SB-BF": Method(DE, ExhaustiveBreaking),
+    "DE-SB-LA": Method(DE, _SWEEPS, {"inflate": True}),
+    "DE-SB-LA-W": Method(
+        DE,
+        _SWEEPS,
+        {"inflate": True, "F": 0.55, "dither": 0.25, "whole_share": 0.5, "anchor": "better-half"},
+    ),
     "CMA-ES": Method(CMAES, NoBreaking),
     "CMA-ES-INV-SB": Method(CMAES, InvariantBreaking),
     "CMA-ES-SB": Method(CMAES, ProximityBreaking, {"replace_mean": True}),  # Algorithm 3
     "CMA-ES-SB-BF": Method(CMAES, ExhaustiveBreaking),
+    "CMA-ES-SB-LA": Method(CMAES, _SWEEPS, {"replace_mean": True}),
+    "CMA-ES-SB-LA-P": Method(CMAES, _SWEEPS, {"replace_mean": True, "in_partition": True}),
 }
 
 

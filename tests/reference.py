@@ -19,6 +19,7 @@ from typing import TypedDict
 
 import mpmath
 import numpy as np
+import scipy.optimize
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -391,6 +392,40 @@ def nearest_replica(theta: Array, anchor: Array, sizes: Sizes) -> Array:
     return best
 
 
+def assignment_sweeps(theta: Array, anchor: Array, sizes: Sizes) -> Array:
+    """Match the neurons of one layer after the other to the anchor's, until none changes.
+
+    Args:
+        theta: The candidate, D parameters.
+        anchor: The estimate of the global optimum.
+        sizes: The layer sizes (N_1, ..., N_L).
+
+    Returns:
+        A replica that no symmetry of a single layer brings nearer to the anchor.
+    """
+    theta, anchor = np.array(theta, dtype=float), np.asarray(anchor, dtype=float)
+    changed = True
+    while changed:
+        changed = False
+        for layer in blocks(sizes):
+            neurons = [theta[b].copy() for b in layer]
+            distances = np.array(
+                [
+                    [min(squared_distance(s * x, anchor[b]) for s in (1, -1)) for b in layer]
+                    for x in neurons
+                ]
+            )
+            rows, places = scipy.optimize.linear_sum_assignment(distances)
+            moved = theta.copy()
+            for row, place in zip(rows, places, strict=True):
+                b, x = layer[place], neurons[row]
+                nearer = squared_distance(-x, anchor[b]) < squared_distance(x, anchor[b])
+                moved[b] = -x if nearer else x
+            if squared_distance(moved, anchor) < squared_distance(theta, anchor) - 1e-12:
+                theta, changed = moved, True
+    return theta
+
+
 # ---------------------------------------------------------------------------------------------
 # Differential evolution
 # ---------------------------------------------------------------------------------------------
@@ -424,30 +459,33 @@ def distinct_pair(n: int, u1: float, u2: float) -> tuple[int, int]:
     return m, k
 
 
-def de_trials(population: Array, uniforms: Array, F: float = 0.5, CR: float = 0.9) -> Array:
+def de_trials(
+    population: Array, uniforms: Array, F: Array | float = 0.5, CR: Array | float = 0.9
+) -> Array:
     """Make one trial per candidate by DE/rand/1/bin (Sec. 6 settings; paper-notes 12).
 
     Args:
         population: The candidates, shape (N_p, D).
         uniforms: Numbers in [0, 1), shape (N_p, 4 + D): three choose the donors, the fourth the
             coordinate that always crosses over, the rest decide for each coordinate.
-        F: The weight of the difference.
-        CR: The crossover rate.
+        F: The weight of the difference, one for all or one per trial.
+        CR: The crossover rate, likewise.
 
     Returns:
         The trials, shape (N_p, D).
     """
     population, uniforms = np.asarray(population, dtype=float), np.asarray(uniforms, dtype=float)
     count, dim = population.shape
+    F, CR = np.broadcast_to(F, count), np.broadcast_to(CR, count)
     trials = population.copy()
     for i in range(count):
         u1, u2, u3, u_always = (float(u) for u in uniforms[i, :4])
         r1, r2, r3 = distinct_donors(i, count, u1, u2, u3)
         always = math.floor(u_always * dim)
         for d in range(dim):
-            if d == always or uniforms[i, 4 + d] < CR:
+            if d == always or uniforms[i, 4 + d] < CR[i]:
                 difference = population[r2, d] - population[r3, d]
-                trials[i, d] = population[r1, d] + F * difference
+                trials[i, d] = population[r1, d] + F[i] * difference
     return trials
 
 
@@ -603,8 +641,15 @@ def algorithm_3(
     return mean
 
 
+def own_weights(weights: Array, modified: Sequence[bool]) -> tuple[float, Array]:
+    """Weigh only candidates that breaking left alone: their share, and weights that sum to one."""
+    kept = np.array([0.0 if m else w for w, m in zip(weights, modified, strict=False)])
+    share = float(kept.sum())
+    return share, kept / share if share > 0 else kept
+
+
 def next_covariance(
-    state: CMAESState, ranked: Array, p_c: Array, h: float, k: CMAESConstants
+    state: CMAESState, ranked: Array, p_c: Array, h: float, k: CMAESConstants, weights: Array
 ) -> Array:
     """Update C by the path (rank one) and the best candidates (rank mu; paper-notes 8 and 13).
 
@@ -614,13 +659,14 @@ def next_covariance(
         p_c: The new evolution path.
         h: 1, or 0 where the path was stalled.
         k: The constants.
+        weights: The weights of the best N_p // 2.
 
     Returns:
         The new C.
     """
     c_c, c_cov, mu_cov = k["c_c"], k["c_cov"], k["mu_cov"]
     rank_mu = np.zeros_like(state.C)
-    for i, weight in enumerate(k["weights"]):
+    for i, weight in enumerate(weights):
         step = (ranked[i] - state.mean) / state.sigma
         rank_mu = rank_mu + weight * np.outer(step, step)
     rank_one = np.outer(p_c, p_c) + (1.0 - h) * c_c * (2.0 - c_c) * state.C
@@ -673,6 +719,7 @@ def cmaes_generation(
     break_one: BreakOne | None,
     replace_mean: bool = False,
     damped: bool = False,
+    in_partition: bool = False,
 ) -> CMAESState:
     """Carry out one generation of CMA-ES with symmetry breaking (Algorithm 3, Eqs. 45 and 46).
 
@@ -687,6 +734,8 @@ def cmaes_generation(
             order given; None for plain CMA-ES.
         replace_mean: Whether the anchor stands in for modified candidates in the mean.
         damped: Whether the shift of breaking damps the step size.
+        in_partition: Whether modified candidates are left out, of the mean where the others hold
+            more than half of the weight, of the covariance where they hold more than a tenth.
 
     Returns:
         The state after the generation.
@@ -705,7 +754,11 @@ def cmaes_generation(
     ranked, ranked_modified = broken[order], [modified[j] for j in order]
     shift = ranked[:mu].mean(axis=0) - candidates[order][:mu].mean(axis=0)
 
-    mean = algorithm_3(ranked, ranked_modified, anchor, k["weights"], replace_mean)
+    share, own = own_weights(k["weights"], ranked_modified)
+    if in_partition and share > 0.5:
+        mean = algorithm_3(ranked, ranked_modified, anchor, own, False)
+    else:
+        mean = algorithm_3(ranked, ranked_modified, anchor, k["weights"], replace_mean)
     y = (mean - state.mean) / state.sigma
     p_sigma = (1.0 - c_sigma) * state.p_sigma + math.sqrt(c_sigma * (2.0 - c_sigma) * mu_eff) * (
         inverse_root(state.C) @ y
@@ -714,6 +767,7 @@ def cmaes_generation(
     unbiased = math.hypot(*p_sigma) / math.sqrt(1.0 - (1.0 - c_sigma) ** (2 * g))
     h = 1.0 if unbiased / k["chi_n"] < 1.4 + 2.0 / (N + 1.0) else 0.0
     p_c = (1.0 - c_c) * state.p_c + h * math.sqrt(c_c * (2.0 - c_c) * mu_eff) * y
-    C = next_covariance(state, ranked, p_c, h, k)
+    weights = own if in_partition and share > 0.1 else k["weights"]
+    C = next_covariance(state, ranked, p_c, h, k, weights)
     sigma = next_sigma(state.sigma, p_sigma, shift, errors[order], k, damped)
     return CMAESState(mean, sigma, C, p_sigma, p_c, g)

@@ -4,10 +4,11 @@ from symbreak import METHODS, Topology, load_problem, make_optimizer
 from symbreak.symmetry import NoBreaking
 
 
-def test_the_table_holds_the_papers_eight_names():
+def test_the_table_holds_the_papers_eight_names_and_ours():
     assert list(METHODS) == [
-        *("DE", "DE-INV-SB", "DE-SB", "DE-SB-BF"),
+        *("DE", "DE-INV-SB", "DE-SB", "DE-SB-BF", "DE-SB-LA", "DE-SB-LA-W"),
         *("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB", "CMA-ES-SB-BF"),
+        *("CMA-ES-SB-LA", "CMA-ES-SB-LA-P"),
     ]
     plain = [name for name, row in METHODS.items() if row.breaking is NoBreaking]
     assert plain == ["DE", "CMA-ES"]

@@ -28,17 +28,25 @@ LOOKS = {
     "INV-SB": Look("#d55e00", (2, 2), "triangle-up"),
     "SB": Look("#1a7fc1", (6, 2), "square"),
     "SB-LA": Look("#009e73", (6, 2, 2, 2), "diamond"),
+    "SB-LA-W": Look("#b8860b", (4, 4), "triangle-down"),
+    "SB-LA-P": Look("#b8860b", (4, 4), "triangle-down"),
     "SB-BF": Look("#cc79a7", (10, 3), "cross"),
 }
 #: For methods of other names.
 OTHER_LOOKS = (
-    Look("#e69f00", (4, 4), "triangle-down"),
     Look("#56b4e9", (8, 2, 2, 2, 2, 2), "triangle-right"),
     Look("#8c7b00", (2, 4), "triangle-left"),
     Look("#a9746e", (12, 2), "stroke"),
 )
 FAMILIES = ("DE", "CMA-ES")
-ENDINGS = ("SB-BF", "SB-LA", "INV-SB", "SB")  # the longer first: they end alike
+ENDINGS = (
+    "SB-BF",
+    "SB-LA-W",
+    "SB-LA-P",
+    "SB-LA",
+    "INV-SB",
+    "SB",
+)  # the longer first: they end alike
 
 #: A grey with a contrast of about 4.3 on white and on black (#111) alike.
 GREY = "#797d82"
@@ -57,7 +65,7 @@ def role_of(method: str) -> str:
 
 
 def look_of(method: str) -> Look:
-    """The look of a method: by its ending, or else one of sixteen by its name alone."""
+    """The look of a method: by its ending, or else one of nine by its name alone."""
     if method_look := LOOKS.get(role_of(method)):
         return method_look
     rest, first = divmod(zlib.crc32(method.encode()), len(OTHER_LOOKS))

@@ -32,8 +32,11 @@ STUDY_KEYS = ("name", "problems", "methods", "repetitions", "seed", "data_seed",
 TABLES = ("budgets", "problem", "method", "data_file")
 PROBLEM_KEYS = ("hidden", "population_size", "rescale", "output_error", "output_shift")
 METHOD_KEYS = {
-    "DE": ("problems", "population_size", "F", "CR", "inflate"),
-    "CMA-ES": ("problems", "population_size", "sigma", "replace_mean"),
+    "DE": (
+        *("problems", "population_size", "F", "CR", "inflate", "dither", "whole_share"),
+        "anchor",
+    ),
+    "CMA-ES": ("problems", "population_size", "sigma", "replace_mean", "in_partition"),
 }
 FILE_KEYS = ("file", "targets", "hidden", "task", "validation", "test", "max_evaluations")
 

@@ -50,6 +50,8 @@ def twin_breaking(method, rng):
                     for n, u in zip(NET.hidden, uniforms, strict=True)
                 ]
                 moved[i], _ = reference.algorithm_1(theta, anchor, sizes, pairs)
+            elif METHODS[method].breaking(NET).name == "sweeps":
+                moved[i] = reference.assignment_sweeps(theta, anchor, sizes)
             else:
                 assert kind is NoBreaking
             modified[i] = np.any(moved[i] != theta)

@@ -8,6 +8,8 @@ from symbreak.symmetry import NoBreaking
 from tests import reference
 from tests.optimizers.runs import NET, family, landscape, twin_breaking
 
+REPLACING = ["CMA-ES-SB", "CMA-ES-SB-LA", "CMA-ES-SB-LA-P"]
+
 
 @pytest.mark.parametrize("method", family("CMA-ES"))
 def test_generations_are_those_of_the_slow_twin(method):
@@ -42,8 +44,9 @@ def test_generations_are_those_of_the_slow_twin(method):
             errors,
             best,
             None if plain else lambda theta, anchor, answers=answers: next(answers),
-            replace_mean=method == "CMA-ES-SB",
+            replace_mean=method in REPLACING,
             damped=not plain,
+            in_partition=method == "CMA-ES-SB-LA-P",
         )
         assert optimizer.mean == pytest.approx(twin.mean, rel=1e-9, abs=1e-12)
         assert optimizer.sigma == pytest.approx(twin.sigma, rel=1e-9)
@@ -72,9 +75,19 @@ def test_constants_are_those_of_the_slow_twin(dim, population_size):
         assert value == pytest.approx(twin[name]), name
 
 
-def test_only_cma_es_sb_replaces_the_mean():
+def test_of_the_papers_methods_only_cma_es_sb_replaces_the_mean():
     names = [name for name in family("CMA-ES") if METHODS[name].flags.get("replace_mean")]
-    assert names == ["CMA-ES-SB"]
+    assert names == REPLACING
+
+
+def test_the_distribution_is_learnt_from_the_anchors_partition_if_that_has_enough_weight():
+    order, w = np.arange(4), np.array([0.4, 0.3, 0.2, 0.1])
+    own, weights = _cmaes._own_weights(order, np.array([False, True, False, True, True]), w)
+    assert own == pytest.approx(0.6)
+    assert weights == pytest.approx([2 / 3, 0, 1 / 3, 0])
+    own, weights = _cmaes._own_weights(order, np.ones(5, dtype=bool), w)
+    assert own == 0
+    assert weights.tolist() == [0, 0, 0, 0]
 
 
 def test_the_damped_step_size_reduces_to_the_ordinary_one_and_damps_both_ways():

@@ -7,6 +7,8 @@ from symbreak.optimizers import _de
 from tests import reference
 from tests.optimizers.runs import NET, family, landscape, twin_breaking
 
+INFLATING = ["DE-SB", "DE-SB-LA", "DE-SB-LA-W"]
+
 
 @pytest.mark.parametrize("method", family("DE"))
 def test_generations_are_those_of_the_slow_twin(method):
@@ -21,16 +23,25 @@ def test_generations_are_those_of_the_slow_twin(method):
     population = rng.uniform(-1, 1, size=(n, NET.dim))
     errors = landscape(population)
     to_beat = errors.copy()
-    population, modified = break_all(population, population.mean(axis=0))
+    better = n // 2 if method == "DE-SB-LA-W" else n
+
+    def anchor():
+        return population[np.argsort(errors, kind="stable")[:better]].mean(axis=0)
+
+    population, modified = break_all(population, anchor())
     n_modified = 0
     for _ in range(generations - 1):
-        trials = reference.de_trials(population, rng.random((n, 4 + NET.dim)))
+        uniforms, F, CR = rng.random((n, 4 + NET.dim)), 0.5, 0.9
+        if method == "DE-SB-LA-W":
+            F = 0.55 + 0.25 * rng.uniform(-1, 1, size=n)
+            CR = np.where(rng.random(n) < 0.5, 1.0, 0.9)
+        trials = reference.de_trials(population, uniforms, F, CR)
         population, errors, to_beat = reference.de_select(
             population, errors, to_beat, trials, landscape(trials)
         )
-        population, modified = break_all(population, population.mean(axis=0))
+        population, modified = break_all(population, anchor())
         n_modified += modified.sum()
-        if method == "DE-SB":
+        if method in INFLATING:
             to_beat = reference.inflate(to_beat, modified)
 
     assert (n_modified > 0) == (method != "DE")
@@ -40,8 +51,8 @@ def test_generations_are_those_of_the_slow_twin(method):
     assert optimizer.modified.tolist() == modified.tolist()
 
 
-def test_only_de_sb_inflates():
-    assert [name for name in family("DE") if METHODS[name].flags.get("inflate")] == ["DE-SB"]
+def test_of_the_papers_methods_only_de_sb_inflates():
+    assert [name for name in family("DE") if METHODS[name].flags.get("inflate")] == INFLATING
 
 
 def test_donors_are_distinct_and_uniform():
@@ -50,7 +61,7 @@ def test_donors_are_distinct_and_uniform():
     counts = {}
     for u in np.random.default_rng(0).random((500, n, 5)):
         u[:, 4] = 0.0
-        trials = _de._trials(population, u, 0.5, 0.9)
+        trials = _de._trials(population, u, np.full(n, 0.5), np.full(n, 0.9))
         for i in range(n):
             donors = reference.distinct_donors(i, n, *u[i, :3])
             assert len({i, *donors}) == 4
@@ -64,10 +75,32 @@ def test_donors_are_distinct_and_uniform():
 def test_crossover_takes_nine_tenths_and_always_one():
     rng = np.random.default_rng(0)
     population = rng.normal(size=(200, 50))
-    changed = _de._trials(population, rng.random((200, 54)), 0.5, 0.9) != population
-    assert changed.mean() == pytest.approx(0.9, abs=0.01)
-    only_forced = _de._trials(population, rng.random((200, 54)), 0.5, 0.0) != population
-    assert only_forced.sum(axis=1).tolist() == [1] * 200
+
+    def changed(CR):
+        F, CR = np.full(200, 0.5), np.full(200, CR)
+        return _de._trials(population, rng.random((200, 54)), F, CR) != population
+
+    assert changed(0.9).mean() == pytest.approx(0.9, abs=0.01)
+    assert changed(0.0).sum(axis=1).tolist() == [1] * 200
+    assert changed(1.0).all()
+
+
+def test_a_share_of_trials_is_whole_and_weights_are_dithered():
+    optimizer = DE(400, population_size=500, seed=0, F=0.5, CR=0.1, whole_share=0.3, dither=0.2)
+    optimizer.tell(optimizer.ask(), np.arange(500.0))
+    changed = (optimizer.ask() != optimizer.population).mean(axis=1)
+    assert (changed == 1).mean() == pytest.approx(0.3, abs=0.05)
+    assert changed[changed < 1].max() < 0.2
+    F, one = [], np.array([[0.0], [1.0], [2.0], [4.0]])  # whatever the donors, F can be read off
+    for seed in range(200):
+        optimizer = DE(1, population_size=4, seed=seed, dither=0.2, initial_population=one)
+        optimizer.tell(one, np.arange(4.0))
+        u = np.random.default_rng(seed).random((4, 5))
+        for i, trial in enumerate(optimizer.ask()[:, 0]):
+            a, b, c = one[list(reference.distinct_donors(i, 4, *u[i, :3])), 0]
+            F.append((trial - a) / (b - c))
+    assert 0.3 <= min(F) < 0.31
+    assert 0.69 < max(F) <= 0.7
 
 
 def test_the_error_to_beat_is_inflated_but_never_the_true_error():

@@ -9,6 +9,7 @@ from symbreak.analysis._charts import (
     rate_box_charts,
     rate_convergence_charts,
     significance_chart,
+    spread_chart,
 )
 from symbreak.analysis._idea_chart import idea_chart
 from symbreak.analysis._paper import agreement, paper_significance, paper_table
@@ -53,6 +54,7 @@ __all__ = [
     "save_chart",
     "significance_chart",
     "speed_up",
+    "spread_chart",
     "summary",
     "target_table",
     "write_report",

@@ -44,6 +44,7 @@ __all__ = [
     "rate_box_charts",
     "rate_convergence_charts",
     "significance_chart",
+    "spread_chart",
 ]
 
 GOLDEN = 0.618034  # its multiples modulo 1 are spread evenly, however many there are
@@ -96,6 +97,26 @@ def modified_chart(traces: pd.DataFrame, problem: str, methods: Sequence[str]) -
     if data.empty:
         return nothing_yet(problem)
     y = alt.Y("median:Q", axis=_side_axis("candidates modified"))
+    return styled(_curves(data, y, logarithmic=True).properties(title=problem))
+
+
+def spread_chart(spread: pd.DataFrame, problem: str, methods: Sequence[str]) -> alt.TopLevelMixin:
+    """Expected number of conventions among the candidates over evaluations; 1 is agreement.
+
+    Where plain methods stay above 1, symmetries divide the search; where they come to 1 by
+    themselves, there is little to break.
+
+    Args:
+        spread: Columns problem, method, repetition, evaluations, conventions.
+        problem: Which to draw.
+        methods: Those of a family.
+    """
+    data = quartiles(select(spread, problem, methods), "conventions", logarithmic=True)
+    if data.empty:
+        return nothing_yet(problem)
+    ticks = log_ticks(data["lower"].min(), data["upper"].max())
+    y = alt.Y("median:Q", title="conventions", axis=alt.Axis(format="~s", values=ticks))
+    y = y.scale(type="log", domainMin=1, nice=False)
     return styled(_curves(data, y, logarithmic=True).properties(title=problem))
 
 

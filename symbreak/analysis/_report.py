@@ -41,11 +41,14 @@ class Figure:
     id: str
     spec: str
     caption: str = ""
+    page_only: bool = False
 
 
-def _figure(name: str, chart: alt.TopLevelMixin, caption: str = "") -> Figure:
-    spec = chart.to_dict(validate=False)
-    return Figure(name, json.dumps(spec, separators=(",", ":"), allow_nan=False), caption)
+def _figure(
+    name: str, chart: alt.TopLevelMixin, caption: str = "", page_only: bool = False
+) -> Figure:
+    spec = json.dumps(chart.to_dict(validate=False), separators=(",", ":"), allow_nan=False)
+    return Figure(name, spec, caption, page_only)
 
 
 def write_report(
@@ -120,6 +123,8 @@ class _FigureFiles:
         if self.formats:
             self.folder.mkdir(exist_ok=True)
         for figure in figures if self.formats else ():
+            if figure.page_only:
+                continue
             spec = json.loads(figure.spec)
             spec["config"] = {**spec.get("config", {}), "aria": False}  # half the size
             svg = vl_convert.vegalite_to_svg(spec)
@@ -285,6 +290,13 @@ def _family_figures(results: Results, anchor: str, name: str, family: str) -> It
             f"{label}-modified",
             _charts.modified_chart(results.traces, name, breaking),
             "Candidates that breaking modified.",
+        )
+    if len(results.spread):
+        yield _figure(
+            f"{label}-spread",
+            _charts.spread_chart(results.spread, name, methods),
+            "Conventions among the candidates: above 1, symmetries divide the search.",
+            page_only=True,
         )
 
 

@@ -30,6 +30,7 @@ class Results:
     curves: pd.DataFrame
     rates: pd.DataFrame
     traces: pd.DataFrame
+    spread: pd.DataFrame
     failures: pd.DataFrame
     facts: dict[str, dict[str, Any]]
     studies: list[tuple[str, str]]
@@ -49,6 +50,7 @@ class Results:
             store.curves(),
             store.rates(),
             store.traces(max_points=TRACE_POINTS),
+            store.spread(),
             store.failures(),
             store.problems(),
             store.studies(),
@@ -56,14 +58,14 @@ class Results:
 
     def by_problem(self) -> Iterator[Results]:
         """The same of one problem after the other."""
-        frames = (self.runs, self.curves, self.rates, self.traces)
+        frames = (self.runs, self.curves, self.rates, self.traces, self.spread)
         parts = [dict(list(f.groupby("problem"))) if len(f) else {} for f in frames]
         for name in self.problems:
-            runs, curves, rates, traces = (
+            runs, curves, rates, traces, spread = (
                 part.get(name, frame.iloc[:0]) for part, frame in zip(parts, frames, strict=True)
             )
             facts, failures = {name: self.facts[name]}, self.failures.iloc[:0]
-            yield Results(runs, curves, rates, traces, failures, facts, [])
+            yield Results(runs, curves, rates, traces, spread, failures, facts, [])
 
     @cached_property
     def problems(self) -> list[str]:

@@ -192,8 +192,9 @@ def nothing_yet(title: str) -> alt.TopLevelMixin:
     return styled(chart.mark_text(color=GREY, fontSize=FONT_SIZE))
 
 
-def save_chart(chart: alt.TopLevelMixin, path: Path) -> None:
+def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
     """Write a chart in the format that the file's name ends with."""
+    path = Path(path)
     if path.suffix not in FORMATS:
         raise ValueError(f"a chart is saved as {', '.join(FORMATS)}, got {str(path)!r}.")
     if not path.resolve().parent.is_dir():

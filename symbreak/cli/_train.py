@@ -103,7 +103,7 @@ def _show_progress(bars: Progress, task: TaskID) -> Callable[[runs.Progress], No
 def _print_records(records: list[RunRecord]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column("method")
-    for heading in ("error (MSE)", "evaluations", "seconds"):
+    for heading in ("error (MSE)", "evaluations", "conventions", "seconds"):
         table.add_column(heading, justify="right")
     best = min(record.error for record in records)
     for record in records:
@@ -111,6 +111,7 @@ def _print_records(records: list[RunRecord]) -> None:
             record.method,
             f"{record.error:.4g}",
             f"{record.n_evaluations:,}",
+            f"{record.spread[0, 2]:.0f} to {record.spread[-1, 2]:.1f}",
             f"{record.seconds:.2f}",
             style="bold" if record.error == best and len(records) > 1 else None,
         )

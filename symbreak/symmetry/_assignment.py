@@ -114,29 +114,7 @@ def best_match(
             total += abs(scores[i, j])
     if not total < np.inf:
         return False  # numbers too large to compare
-    if not rows_agree(values, partner):
-        assign(values, partner, scratch)
-    best = 0.0
-    for j in range(N):
-        best += values[partner[j], j]
-    return best - now > MIN_GAIN * total
-
-
-@_compiled
-def rows_agree(values: Array, partner: IntArray) -> bool:
-    """Try each row's greatest value: where no two share a column, that is the best match."""
-    N = len(values)
-    for j in range(N):
-        partner[j] = -1
-    for i in range(N):
-        favourite = i  # keeps its place in a tie
-        for j in range(N):
-            if values[i, j] > values[i, favourite]:
-                favourite = j
-        if partner[favourite] >= 0:
-            return False
-        partner[favourite] = i
-    return True
+    return assign(values, partner, scratch) - now > MIN_GAIN * total
 
 
 @_compiled
@@ -152,19 +130,30 @@ def scratch_for(N: int) -> Scratch:
 
 
 @_compiled
-def assign(values: Array, partner: IntArray, scratch: Scratch) -> None:
-    """Linear assignment of greatest total value, by shortest augmenting paths in O(N^3).
+def assign(values: Array, partner: IntArray, scratch: Scratch) -> float:
+    """Linear assignment of greatest total value, by shortest augmenting paths; that total.
 
-    Rows enter one by one. ``u`` and ``v`` are the dual variables, with
-    ``u[i] + v[j] <= -values[i, j]`` everywhere and equality on matches. Index N is a column that
-    stands for "not matched yet": the path from a new row begins there.
+    ``u`` and ``v`` are the dual variables, with ``u[i] + v[j] <= -values[i, j]`` everywhere and
+    equality on matches. First each row takes its favourite column, if that is free. The other rows
+    then enter one by one, in O(N^2) each. Index N is a column that stands for "not matched yet":
+    the path from a new row begins there.
     """
     N = len(values)
     u, v, slack, row, before, visited = scratch
     for k in range(N + 1):
-        u[k] = v[k] = 0.0
-        row[k] = -1
+        v[k], row[k] = 0.0, -1
+    for i in range(N):
+        favourite = i  # keeps its place in a tie
+        for j in range(N):
+            if values[i, j] > values[i, favourite]:
+                favourite = j
+        u[i] = -values[i, favourite]
+        partner[i] = row[favourite]  # for now: who was there before, or nobody
+        if row[favourite] < 0:
+            row[favourite] = i
     for new in range(N):
+        if partner[new] < 0:
+            continue
         for k in range(N + 1):
             slack[k], visited[k] = np.inf, False
         j = N
@@ -190,5 +179,8 @@ def assign(values: Array, partner: IntArray, scratch: Scratch) -> None:
         while j != N:  # shift the matches along the path
             row[j] = row[before[j]]
             j = before[j]
+    total = 0.0
     for j in range(N):
         partner[j] = row[j]
+        total += values[row[j], j]
+    return total

@@ -23,7 +23,6 @@ from symbreak.symmetry._assignment import (
     apply_choice,
     assign,
     assign_layer,
-    rows_agree,
     scratch_for,
     sweep,
 )
@@ -267,12 +266,7 @@ def _step_over(
                     bound += greatest
                 if bound <= best[c, f]:
                     continue  # even each neuron's favourite place would not do
-                total = bound
-                if not rows_agree(values, partner):
-                    assign(values, partner, scratch)
-                    total = message[c, e] + shifts
-                    for j in range(N):
-                        total += values[partner[j], j]
+                total = message[c, e] + shifts + assign(values, partner, scratch)
                 if total > best[c, f]:
                     best[c, f], pointer[c, f] = total, e
     return best, pointer

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, IntArray, Mask, check_population, check_theta
+from symbreak.symmetry._assignment import sweep
 from symbreak.symmetry._chain import move_to_nearest
 from symbreak.symmetry.operators import symmetry_table
 from symbreak.topology import Topology
@@ -148,7 +149,11 @@ class AssignmentBreaking:
         return "assignment" if self.exact else "sweeps"
 
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        moved, _ = self.align(population, anchor)
+        if self.exact:
+            moved, _ = self.align(population, anchor)
+        else:  # without looking for proofs
+            moved, centre, _ = _checked(population, anchor, self.topology)
+            sweep(moved, centre, self.topology.blocks, True)
         return moved, np.any(moved != population, axis=1)
 
     def align(self, population: ArrayLike, anchor: ArrayLike) -> tuple[Array, Mask]:

@@ -53,7 +53,13 @@ METHODS: dict[str, Method] = {
     "DE-SB-LA-W": Method(
         DE,
         _SWEEPS,
-        {"inflate": True, "F": 0.55, "dither": 0.25, "whole_share": 0.5, "anchor": "better-half"},
+        {
+            "inflate": True,
+            "F": 0.55,
+            "dither": 0.25,
+            "whole_share": "auto",
+            "anchor": "better-half",
+        },
     ),
     "CMA-ES": Method(CMAES, NoBreaking),
     "CMA-ES-INV-SB": Method(CMAES, InvariantBreaking),

@@ -12,6 +12,8 @@ from symbreak.optimizers._base import Optimizer
 
 INFLATION = 100.0  # Algorithm 2
 ANCHORS = ("centroid", "better-half")
+#: Shares of whole trials with fewer and with at least ``SPANNING`` candidates per dimension.
+WHOLE_SHARES, SPANNING = (0.5, 0.75), 4
 MAX_TO_BEAT = 1e300  # the inflation compounds; any finite trial stays below this
 
 _compiled = njit(cache=True, nogil=True)
@@ -30,8 +32,9 @@ class DE(Optimizer):
         CR: Probability that a coordinate crosses over.
         inflate: Apply Algorithm 2.
         dither: Draw the weight of each trial from ``[F - dither, F + dither]``.
-        whole_share: Share of trials that cross over in every coordinate, whatever CR is. The
-            search does then not depend on the coordinates, which are correlated in a network.
+        whole_share: Share of trials that cross over in every coordinate, whatever CR is; they do
+            not depend on the coordinates, which are correlated in a network. ``"auto"`` is more of
+            them where the population spans the space (``WHOLE_SHARES``).
         anchor: What the population is broken towards: its ``"centroid"``, as in the paper, or that
             of the ``"better-half"``.
         **settings: See ``Optimizer``.
@@ -55,7 +58,7 @@ class DE(Optimizer):
         CR: float = 0.9,
         inflate: bool = False,
         dither: float = 0.0,
-        whole_share: float = 0.0,
+        whole_share: float | str = 0.0,
         anchor: str = "centroid",
         **settings: Any,
     ) -> None:
@@ -64,6 +67,8 @@ class DE(Optimizer):
         self.CR = check_real("CR", CR, 0, 1)
         self.inflate = inflate
         self.dither = check_real("dither", dither, 0, self.F)
+        if whole_share == "auto":
+            whole_share = WHOLE_SHARES[self.population_size >= SPANNING * dim]
         self.whole_share = check_real("whole_share", whole_share, 0, 1)
         self.anchor = check_choice("anchor", anchor, ANCHORS)
         self.population: Any = None

@@ -85,6 +85,13 @@ def test_crossover_takes_nine_tenths_and_always_one():
     assert changed(1.0).all()
 
 
+def test_more_trials_are_whole_where_the_population_spans_the_space():
+    assert DE(10, population_size=39, whole_share="auto").whole_share == 0.5
+    assert DE(10, population_size=40, whole_share="auto").whole_share == 0.75
+    with pytest.raises(ValueError, match=r"whole_share must be a finite number in \[0, 1\]"):
+        DE(10, population_size=40, whole_share="all")
+
+
 def test_a_share_of_trials_is_whole_and_weights_are_dithered():
     optimizer = DE(400, population_size=500, seed=0, F=0.5, CR=0.1, whole_share=0.3, dither=0.2)
     optimizer.tell(optimizer.ask(), np.arange(500.0))

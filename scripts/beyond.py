@@ -1,0 +1,143 @@
+"""Write the numbers of docs/beyond-the-paper.md from stores, and into the page.
+
+    symbreak study beyond --store beyond.db          # hours
+    python scripts/beyond.py read beyond.db          # -> docs/results/beyond.csv, a row per run
+    python scripts/beyond.py write                   # tables of the page, from the file
+
+Every run is a row: its final errors, and the evaluations it took to reach the median final error
+of the paper's method of its family on that problem. A test checks that the page says what the
+file says.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import mannwhitneyu
+
+from symbreak.experiments import Store
+from symbreak.problems import problem_names
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "docs" / "results" / "beyond.csv"
+PAGE = ROOT / "docs" / "beyond-the-paper.md"
+#: The paper's method and the best of ours, by family.
+RIVALS = {"DE": ("DE-SB", "DE-SB-LA-W"), "CMA-ES": ("CMA-ES-SB", "CMA-ES-SB-LA-P")}
+ALPHA = 0.05
+
+
+def read(stores: list[str]) -> pd.DataFrame:
+    """Runs of all stores with their settings, final errors and evaluations to the target."""
+    frames, curves = [], []
+    for path in stores:
+        with Store(path, create=False) as store:
+            frames.append(store.frame().assign(store=path))
+            curves.append(store.curves().assign(store=path))
+    runs = pd.concat(frames).drop_duplicates("key")
+    keys = ["store", "problem", "method", "repetition"]
+    grouped = dict(list(pd.concat(curves).groupby(keys)))
+    targets = {
+        (problem, family): runs.query(
+            "problem == @problem and method == @rivals[0] and settings == '{}'"
+        )["error"].median()
+        for problem in runs["problem"].unique()
+        for family, rivals in RIVALS.items()
+    }
+
+    def reached(run: pd.Series) -> float:
+        curve = grouped[tuple(run[keys])]
+        there = curve[curve["error"] <= targets[run["problem"], run["family"]]]
+        return float(there["evaluations"].iloc[0]) if len(there) else np.nan
+
+    runs["reached"] = runs.apply(reached, axis=1)
+    runs["problem"] = pd.Categorical(runs["problem"], problem_names(), ordered=True)
+    columns = ["problem", "family", "method", "settings", "repetition", "error", "test_error"]
+    return runs[[*columns, "reached", "max_evaluations", "seconds"]].sort_values(columns[:5])
+
+
+def median_reached(values: pd.Series) -> float:
+    """Evaluations within which half of the runs reach the target; infinite if fewer do."""
+    return float(np.quantile(values.fillna(np.inf), 0.5, method="lower"))
+
+
+def compare(runs: pd.DataFrame, column: str, ours: str, theirs: str) -> tuple[float, str]:
+    """Rank-sum p and the verdict on ``ours``."""
+    a, b = (runs[runs["method"] == method][column].dropna() for method in (ours, theirs))
+    p = float(mannwhitneyu(a, b, method="asymptotic").pvalue)
+    if p >= ALPHA:
+        return p, "no difference"
+    return p, "better" if a.median() < b.median() else "worse"
+
+
+def family_table(runs: pd.DataFrame, family: str) -> list[str]:
+    """How the best of ours compares with the paper's method, problem by problem."""
+    theirs, ours = RIVALS[family]
+    lines = [
+        f"| problem | runs | {theirs} | {ours} | p | {ours} is | evaluations needed |",
+        "|---|---:|---:|---:|---:|---|---:|",
+    ]
+    for problem, part in runs[runs["family"] == family].groupby("problem", sort=False):
+        a, b = (part[part["method"] == method] for method in (ours, theirs))
+        if len(a) < 5 or len(b) < 5:
+            continue
+        for column, label in (("error", ""), ("test_error", " (test)")):
+            if part[column].isna().any():
+                continue
+            p, verdict = compare(part, column, ours, theirs)
+            ratio = median_reached(a["reached"]) / median_reached(b["reached"])
+            text = "never" if np.isinf(ratio) else f"{ratio:.2f}"
+            lines.append(
+                f"| {problem}{label} | {len(a)} / {len(b)} | {b[column].median():.4g} | "
+                f"{a[column].median():.4g} | {p:.2g} | {verdict} | {'' if label else text} |"
+            )
+    return lines
+
+
+def ablation_table(runs: pd.DataFrame, family: str) -> list[str]:
+    """Median error of every variant that was run on the small problems."""
+    part = runs[runs["family"] == family]
+    variants = part.groupby("variant", sort=False)["problem"].nunique()
+    problems = list(part[part["variant"] == f"{family}-SB-LA"]["problem"].unique())
+    lines = ["| variant | " + " | ".join(problems) + " |", "|---|" + "---:|" * len(problems)]
+    for variant in variants[variants >= len(problems)].index:
+        rows = [part[(part["variant"] == variant) & (part["problem"] == p)] for p in problems]
+        cells = [f"{row['error'].median():.3g} ({_needed(row)})" for row in rows]
+        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _needed(row: pd.DataFrame) -> str:
+    share = median_reached(row["reached"]) / row["max_evaluations"].iloc[0]
+    return "never" if np.isinf(share) else f"{share:.2f}"
+
+
+def sections() -> dict[str, list[str]]:
+    """The generated parts of the page, by the name in their markers."""
+    runs = pd.read_csv(RESULTS)
+    runs["variant"] = np.where(
+        runs["settings"] == "{}", runs["method"], runs["method"] + " with whole trials and dither"
+    )
+    standard = runs[runs["settings"] == "{}"]
+    parts = {f"{family} table": family_table(standard, family) for family in RIVALS}
+    return parts | {f"{family} variants": ablation_table(runs, family) for family in RIVALS}
+
+
+def filled(text: str) -> str:
+    """The page with its generated parts renewed."""
+    for name, lines in sections().items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        before, rest = text.split(begin)
+        _, after = rest.split(end)
+        text = "\n".join([before + begin, *lines, end + after])
+    return text
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["read"] and len(sys.argv) > 2:
+        RESULTS.parent.mkdir(exist_ok=True)
+        read(sys.argv[2:]).to_csv(RESULTS, index=False, float_format="%.8g")
+    elif sys.argv[1:] == ["write"]:
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    else:
+        sys.exit(__doc__)

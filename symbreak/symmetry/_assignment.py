@@ -28,27 +28,20 @@ def sweep(population: Array, anchor: Array, blocks: Sequence[IntArray], signed: 
     Each change brings a candidate nearer to the anchor, so this ends. A single layer is exact at
     once; more are at a fixed point that need not be the nearest replica.
     """
-    quiet = np.zeros(len(population), dtype=np.int64)
-    if len(blocks) == 1:
-        assign_layer(population, anchor, blocks[0], signed, quiet, 1)
-    while quiet.min() < len(blocks):
-        for block in blocks:
-            assign_layer(population, anchor, block, signed, quiet, len(blocks))
+    pending = np.ones((len(population), len(blocks)), dtype=np.bool_)
+    while pending.any():
+        for layer, block in enumerate(blocks):
+            assign_layer(population, anchor, block, signed, pending, layer)
 
 
 @_compiled
 def assign_layer(
-    population: Array,
-    anchor: Array,
-    block: IntArray,
-    signed: bool,
-    quiet: IntArray,
-    enough: int,
-) -> int:
-    """Match one layer's neurons to the anchor's, in place; how many candidates that changed.
+    population: Array, anchor: Array, block: IntArray, signed: bool, pending: Mask, layer: int
+) -> None:
+    """Match one layer's neurons to the anchor's, in place.
 
-    ``quiet`` (N_p,) counts for each candidate the layers in a row that brought no change; those
-    with ``enough`` are at a fixed point and left alone.
+    ``pending`` (N_p, layers) says which layers of which candidates are to be looked at: after a
+    change these are the neighbours, since only they depend on it.
     """
     N, width = block.shape
     target = np.empty((width, N))  # the anchor's neurons, a column each
@@ -57,10 +50,10 @@ def assign_layer(
             target[p, j] = anchor[block[j, p]]
     scores, values, neurons = np.empty((N, N)), np.empty((N, N)), np.empty((N, width))
     partner, scratch = np.empty(N, dtype=np.int64), scratch_for(N)
-    n_changed = 0
     for c in range(len(population)):
-        if quiet[c] >= enough:
+        if not pending[c, layer]:
             continue
+        pending[c, layer] = False
         theta = population[c]
         for i in range(N):
             for j in range(N):
@@ -70,16 +63,16 @@ def assign_layer(
                 neurons[i, p] = x
                 for j in range(N):
                     scores[i, j] += x * target[p, j]
-        quiet[c] += 1
         if best_match(scores, values, signed, partner, scratch):
             for j in range(N):
                 i = partner[j]
                 sign = -1.0 if signed and scores[i, j] < 0 else 1.0
                 for p in range(width):
                     theta[block[j, p]] = sign * neurons[i, p]
-            quiet[c] = 1
-            n_changed += 1
-    return n_changed
+            if layer > 0:
+                pending[c, layer - 1] = True
+            if layer + 1 < pending.shape[1]:
+                pending[c, layer + 1] = True
 
 
 @_compiled

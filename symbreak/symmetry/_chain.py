@@ -135,9 +135,9 @@ def _solve(
         found = _best_choices(moved[:, :D], anchor[:D], topology, chain, signed)
         for h, (orders, signs) in found.items():
             apply_choice(moved, blocks[h], orders, signs)
+        pending = np.ones((len(moved), len(blocks)), dtype=np.bool_)
         for h in set(range(len(blocks))) - set(found):  # their neighbours are settled now
-            quiet = np.zeros(len(moved), dtype=np.int64)
-            assign_layer(moved, anchor, blocks[h], signed, quiet, 1)
+            assign_layer(moved, anchor, blocks[h], signed, pending, h)
         gain = (moved - part)[:, :D] @ anchor[:D]
         better = gain > MIN_GAIN * (np.abs(part[:, :D]) @ np.abs(anchor[:D]))
         part[better] = moved[better]  # a tie changes nothing

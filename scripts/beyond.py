@@ -5,8 +5,8 @@
     python scripts/beyond.py write                   # tables of the page, from the file
 
 Every run is a row: its final errors, and the evaluations it took to reach the median final error
-of the paper's method of its family on that problem. A test checks that the page says what the
-file says.
+of the paper's method of its family on that problem. Of two stores that hold the same repetition of
+a method on a problem, the later one counts. A test checks that the page says what the file says.
 """
 
 import sys
@@ -34,7 +34,8 @@ def read(stores: list[str]) -> pd.DataFrame:
         with Store(path, create=False) as store:
             frames.append(store.frame().assign(store=path))
             curves.append(store.curves().assign(store=path))
-    runs = pd.concat(frames).drop_duplicates("key")
+    repetition = ["problem", "method", "settings", "repetition"]
+    runs = pd.concat(frames).drop_duplicates(repetition, keep="last")
     keys = ["store", "problem", "method", "repetition"]
     grouped = dict(list(pd.concat(curves).groupby(keys)))
     targets = {

@@ -1,5 +1,6 @@
 """The command line in real processes."""
 
+import itertools
 import os
 import pty
 import signal
@@ -74,6 +75,46 @@ def test_a_missing_extra_is_named(tmp_path):
     assert result.returncode == 1
     assert "pip install 'symbreak[report]'" in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
+
+
+def saved_network(path, rng, sizes=(3, 5, 2)):
+    weights = [rng.normal(size=pair) for pair in itertools.pairwise(sizes)]
+    shifts = [rng.normal(size=n) for n in sizes[1:]]
+    np.savez(path, *weights, *shifts)
+    return weights, shifts
+
+
+def test_align_brings_a_saved_network_near_to_another(tmp_path):
+    rng = np.random.default_rng(0)
+    weights, shifts = saved_network(tmp_path / "b.npz", rng)
+    order = rng.permutation(5)
+    hidden = [-weights[0][:, order], -weights[1][order]]
+    np.savez(tmp_path / "a.npz", *hidden, -shifts[0][order], shifts[1])
+    out = tmp_path / "c.npz"
+    result = symbreak("align", tmp_path / "a.npz", tmp_path / "b.npz", "--out", out)
+    assert result.returncode == 0, result.stderr
+    assert "0 after, the nearest replica" in " ".join(result.stdout.split())
+    with np.load(out) as found, np.load(tmp_path / "b.npz") as expected:
+        assert found.files == expected.files
+        assert all(np.array_equal(found[name], expected[name]) for name in found.files)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"a": np.array([object()], dtype=object)}, "is not an .npz file of plain arrays"),
+        ({"a": np.zeros((2, 3, 4))}, "must hold a matrix per layer"),
+        ({"a": np.eye(3), "b": np.eye(3)}, "can be read in two ways"),
+        ({}, "got nothing"),
+    ],
+)
+def test_align_refuses_what_is_no_network(tmp_path, arrays, message):
+    np.savez(tmp_path / "a.npz", **arrays)
+    out = tmp_path / "c.npz"
+    result = symbreak("align", tmp_path / "a.npz", tmp_path / "a.npz", "--out", out)
+    assert result.returncode == 2
+    assert message in " ".join(result.stderr.split())
+    assert not out.exists()
 
 
 def test_version_and_help():

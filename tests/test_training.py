@@ -54,6 +54,22 @@ def test_the_record_of_a_run_is_consistent(problem, method):
     assert record.versions["numpy"] == np.__version__
 
 
+def test_the_record_says_how_candidates_are_spread_over_partitions():
+    problem = load_problem("sinc")
+    plain, aligned = (
+        train(problem, method, max_evaluations=40_000, seed=0) for method in ("DE", "DE-SB-LA")
+    )
+    for record in (plain, aligned):
+        evaluations, share, conventions = record.spread.T
+        assert evaluations[0] == record.population_size
+        assert np.all(np.diff(evaluations) >= 0.1 * evaluations[:-1])
+        assert np.all((share >= 0) & (share <= 1))
+        assert np.all((conventions >= 1) & (conventions <= 100))
+        assert conventions[0] > 80
+    assert plain.spread[-1, 2] > 80
+    assert aligned.spread[-1, 2] < 5
+
+
 def test_the_curve_is_exact(problem):
     record = train(problem, "DE-SB", max_evaluations=1_200, seed=1)
     optimizer, evaluate = make_optimizer("DE-SB", problem, seed=1), Evaluator(problem)

@@ -26,7 +26,7 @@ NUMERICS_VERSION = 1
 #: More runs than this are a mistake in the file.
 MAX_RUNS = 10_000_000
 
-BUILT_IN = ("smoke", "quick", "paper")
+BUILT_IN = ("smoke", "quick", "paper", "beyond")
 
 STUDY_KEYS = ("name", "problems", "methods", "repetitions", "seed", "data_seed", "data")
 TABLES = ("budgets", "problem", "method", "data_file")

@@ -194,6 +194,17 @@ def test_shares_are_averaged_between_two_points():
     assert data["modified_share"].iloc[-1] == pytest.approx(0.5, abs=0.01)
 
 
+def test_the_spread_chart_shows_conventions_down_to_one():
+    frame = traces_frame().rename(columns={"modified_share": "conventions"})
+    frame["conventions"] = 1 + 99 * frame["conventions"]
+    chart = charts.spread_chart(frame, "sinc", DE)
+    rows = rows_of(chart, "median")
+    assert set(rows["method"]) == set(DE)
+    assert rows.query("method == 'DE'")["median"].tolist() == [1.0] * sum(rows["method"] == "DE")
+    assert rows.query("method == 'DE-SB'")["median"].iloc[0] == 100
+    assert "nothing to draw yet" in charts.spread_chart(frame, "other", DE).to_json()
+
+
 def test_methods_that_modify_nothing_are_not_among_those_that_do():
     rows = rows_of(charts.modified_chart(traces_frame(), "sinc", DE), "median")
     assert set(rows["method"]) == {"DE-INV-SB", "DE-SB"}

@@ -93,7 +93,7 @@ def test_the_table_error_is_the_test_rate_of_classes_and_else_the_error(full, re
 
 def test_curves_rates_and_traces_are_exact(full, records):
     with Store(full) as store:
-        frames = [store.curves(), store.rates(), store.traces()]
+        frames = [store.curves(), store.rates(), store.traces(), store.spread()]
     for run, record in records:
         where = [
             f[
@@ -109,6 +109,8 @@ def test_curves_rates_and_traces_are_exact(full, records):
         assert np.array_equal(where[1][columns].to_numpy(), record.rates)
         assert where[2].evaluations.tolist() == record.generation_evaluations.tolist()
         assert where[2].modified_share.tolist() == record.modified_share.tolist()
+        columns = ["evaluations", "partition_share", "conventions"]
+        assert np.array_equal(where[3][columns].to_numpy(), record.spread)
 
 
 def test_traces_can_be_thinned(full, records):
@@ -155,6 +157,7 @@ def test_an_empty_store_gives_empty_frames(tmp_path):
         assert store.frame().empty
         assert store.curves().empty
         assert store.rates().empty
+        assert store.spread().empty
         assert store.traces().empty
         assert store.failures().empty
         assert export_ioh(store, tmp_path / "ioh") == []

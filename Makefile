@@ -31,7 +31,7 @@ quickstart: $(USER_STAMP)  ## Install, run a small study and write a report on i
 test: lint  ## Lint, types and all tests but the slow ones
 	$(BIN)/python -m pytest
 
-test-slow: $(DEV_STAMP)  ## The paper's claims, which take minutes
+test-slow: $(DEV_STAMP)  ## The paper's claims, at a larger size
 	$(BIN)/python -m pytest -m slow
 
 lint: $(DEV_STAMP)  ## ruff and mypy

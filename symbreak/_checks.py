@@ -88,6 +88,17 @@ def check_finite(name: str, values: Array) -> None:
         )
 
 
+#: Beyond this the inner product of two networks could overflow.
+MAX_MAGNITUDE = 1e100
+
+
+def check_magnitude(name: str, values: Array) -> None:
+    """Raise unless every entry is finite and inner products cannot overflow."""
+    check_finite(name, values)
+    if np.abs(values).max(initial=0) > MAX_MAGNITUDE:
+        raise ValueError(f"{name} must be below {MAX_MAGNITUDE:g} in magnitude; rescale it.")
+
+
 def check_population(population: ArrayLike, dim: int, name: str = "population") -> Array:
     """Return ``population`` as a contiguous ``(N_p, D)`` float64 array.
 

@@ -76,6 +76,8 @@ def _read(path: Path) -> tuple[Arrays, Arrays, Arrays]:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is not an .npz file of plain arrays ({error}).") from None
+    if taken := {"file", "allow_pickle"} & arrays.keys():
+        raise ValueError(f"{path}: an array cannot be saved as {taken.pop()!r}; rename it.")
     weights = {name: array for name, array in arrays.items() if array.ndim == 2}
     shifts = {name: array for name, array in arrays.items() if array.ndim == 1}
     if (

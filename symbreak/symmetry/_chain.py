@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
+from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, IntArray, Mask
 from symbreak.symmetry._assignment import (
     MIN_GAIN,
@@ -67,6 +68,7 @@ def choices(n: int, signed: bool) -> Choices:
     return np.repeat(orders, len(signs), axis=0), np.tile(signs, (len(orders), 1))
 
 
+@single_threaded_blas
 def move_to_nearest(
     population: Array,
     anchor: Array,

@@ -15,7 +15,7 @@ from symbreak._checks import (
     Array,
     IntArray,
     check_choice,
-    check_finite,
+    check_magnitude,
     check_population,
     check_theta,
 )
@@ -26,9 +26,6 @@ from symbreak.topology import Topology
 
 #: Exact alignment refuses networks that would take more steps than this for one candidate.
 MAX_EXACT_STEPS = 100_000
-
-#: Beyond this an inner product could overflow.
-MAX_MAGNITUDE = 1e100
 
 #: Numbers that are aligned at a time.
 CHUNK = 2**20
@@ -116,14 +113,8 @@ class _Marked(Topology):
 
 def _checked(values: ArrayLike, topology: Topology, name: str) -> Array:
     array = check_population(values, topology.dim, name)
-    _check_magnitude(array, name)
+    check_magnitude(name, array)
     return array
-
-
-def _check_magnitude(array: Array, name: str) -> None:
-    check_finite(name, array)
-    if np.abs(array).max() > MAX_MAGNITUDE:
-        raise ValueError(f"{name} must be below {MAX_MAGNITUDE:g} in magnitude; rescale it.")
 
 
 def _check_affordable(topology: Topology) -> int:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._checks import Array, as_matrix, check_choice
+from symbreak._checks import Array, as_matrix, check_choice, check_magnitude
 from symbreak.symmetry._chain import move_to_nearest
 from symbreak.topology import Topology
 
@@ -112,6 +112,7 @@ class _Network(NamedTuple):
         theta = np.concatenate(
             [np.column_stack(pair).ravel() for pair in zip(rows, tails, strict=True)]
         )
+        check_magnitude(name, theta)
         return cls(sizes, theta, transposed, shifts is not None)
 
     def written(

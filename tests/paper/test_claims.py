@@ -1,4 +1,4 @@
-"""The paper's qualitative claims, at a size that takes minutes: ``make test-slow``."""
+"""The claims of the paper and ours, at a size too large for every day: ``make test-slow``."""
 
 import numpy as np
 import pytest
@@ -21,3 +21,16 @@ def test_on_sinc2d_cma_es_fails_and_cma_es_sb_trains():
     problem = load_problem("sinc2d", seed=0)
     assert median_error(problem, "CMA-ES", 100_000, range(5)) > 0.1
     assert median_error(problem, "CMA-ES-SB", 100_000, range(5)) < 0.01
+
+
+def test_on_sinc_assignment_has_at_most_half_of_the_error_of_de_sb_early_on():
+    problem = load_problem("sinc", seed=0)
+    proximity = median_error(problem, "DE-SB", 50_000)
+    assert median_error(problem, "DE-SB-LA", 50_000) <= 0.5 * proximity
+    assert median_error(problem, "DE-SB-LA-W", 50_000) <= 0.5 * proximity
+
+
+def test_on_inc_sinc_cma_es_by_assignment_is_ahead_at_a_quarter_of_the_budget():
+    problem = load_problem("inc-sinc", seed=0)
+    proximity = median_error(problem, "CMA-ES-SB", 50_000, range(10))
+    assert median_error(problem, "CMA-ES-SB-LA-P", 50_000, range(10)) < proximity

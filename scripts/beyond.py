@@ -104,7 +104,8 @@ def ablation_table(runs: pd.DataFrame, family: str) -> list[str]:
     for variant in variants[variants >= len(problems)].index:
         rows = [part[(part["variant"] == variant) & (part["problem"] == p)] for p in problems]
         cells = [f"{row['error'].median():.3g} ({_needed(row)})" for row in rows]
-        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
+        runs_each = min(len(row) for row in rows)
+        lines.append(f"| {variant}, {runs_each} runs | " + " | ".join(cells) + " |")
     return lines
 
 

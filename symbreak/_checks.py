@@ -23,6 +23,11 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
     return ValueError(f"unknown {kind} {name!r}.{hint} Known: {', '.join(known)}.")
 
 
+def large_number(n: int) -> str:
+    """A whole number in words, short however large."""
+    return f"{n:,}" if n < 10**30 else f"about 1e{round(math.log10(n))}"
+
+
 def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if value not in (choices := list(choices)):

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from symbreak._blas import one_blas_thread
-from symbreak._checks import Array, IntArray, check_count
+from symbreak._checks import MAX_MAGNITUDE, Array, IntArray, check_count
 from symbreak._interrupts import deferred_interrupts
 from symbreak._version import __version__
 from symbreak.evaluation import Evaluator
@@ -47,7 +47,7 @@ class RunRecord:
         modified_share: Share of candidates that the breaking modified, per generation.
         step_size: Widest standard deviation of the search after each generation; None for DE.
         spread: Whether symmetries divide the search: rows (evaluations, share of candidates in
-            the best one's partition, expected number of conventions), ever more seldom.
+            the best one's partition, effective number of conventions), ever more seldom.
         rates: For classification with validation data, rows (evaluations, training,
             validation, test error rate), one per improvement of the validation rate.
         n_evaluations: Evaluations done.
@@ -227,6 +227,8 @@ class Training:
         if self._n_evaluations < SPREAD_EVERY * last or not self._curve:
             return
         sample = candidates[:SPREAD_SAMPLE]
+        if not max(np.abs(sample).max(), np.abs(self._theta).max()) <= MAX_MAGNITUDE:
+            return
         self._spread.append(
             (self._n_evaluations, *spread(sample, self._theta, self.problem.topology))
         )

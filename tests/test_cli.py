@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -115,6 +116,15 @@ def test_align_refuses_what_is_no_network(tmp_path, arrays, message):
     assert result.returncode == 2
     assert message in " ".join(result.stderr.split())
     assert not out.exists()
+
+
+def test_align_refuses_files_of_others_and_damaged_ones(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.pt", "w") as file:
+        file.writestr("archive/data.pkl", b"\x80\x02}q\x00.")
+    saved_network(tmp_path / "b.npz", np.random.default_rng(0))
+    result = symbreak("align", tmp_path / "a.pt", tmp_path / "b.npz", "--out", tmp_path / "c.npz")
+    assert result.returncode == 2
+    assert "save plain arrays with numpy.savez" in " ".join(result.stderr.split())
 
 
 def test_version_and_help():

@@ -101,7 +101,7 @@ def modified_chart(traces: pd.DataFrame, problem: str, methods: Sequence[str]) -
 
 
 def spread_chart(spread: pd.DataFrame, problem: str, methods: Sequence[str]) -> alt.TopLevelMixin:
-    """Expected number of conventions among the candidates over evaluations; 1 is agreement.
+    """Effective number of conventions among the candidates over evaluations; 1 is agreement.
 
     Where plain methods stay above 1, symmetries divide the search; where they come to 1 by
     themselves, there is little to break.

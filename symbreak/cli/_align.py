@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from symbreak.cli._console import console
 from symbreak.symmetry import align_networks
 
+DAMAGE = (zipfile.BadZipFile, zlib.error)
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -41,27 +43,18 @@ def align_command(
         _values(anchor_shifts),
     )
     aligned = align_networks(*parameters, activation, layout)  # type: ignore[arg-type]
-    before = _distance(parameters)
     new = dict(zip(weights, aligned.weights, strict=True))
     new |= dict(zip(shifts, aligned.shifts or (), strict=True))
     with out.open("wb") as file:  # savez would add .npz to another name
         np.savez(file, **{name: new[name] for name in arrays})  # type: ignore[arg-type]
     nearest = "the nearest replica" if aligned.proven else "nearest as far as sweeps can tell"
-    console.print(
-        f"distance to {anchor.name}: {before:.4g} before, {aligned.distance:.4g} after, {nearest}"
-    )
+    distances = f"{aligned.distance_before:.4g} before, {aligned.distance:.4g} after"
+    console.print(f"distance to {anchor.name}: {distances}, {nearest}")
     console.print(f"Saved in {out}")
 
 
 def _values(arrays: Arrays) -> list[NDArray[Any]] | None:
     return list(arrays.values()) or None
-
-
-def _distance(parameters: tuple[list[NDArray[Any]] | None, ...]) -> float:
-    """Distance of two networks as they came, which have the same shapes by now."""
-    weights, shifts, anchor_weights, anchor_shifts = (part or [] for part in parameters)
-    pairs = zip([*weights, *shifts], [*anchor_weights, *anchor_shifts], strict=True)
-    return float(np.sqrt(sum(np.sum((a - b) ** 2.0) for a, b in pairs)))
 
 
 def _read(path: Path) -> tuple[Arrays, Arrays, Arrays]:
@@ -74,7 +67,9 @@ def _read(path: Path) -> tuple[Arrays, Arrays, Arrays]:
             raise ValueError("it holds a single array")
         with file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+            raise ValueError("it holds something else; save plain arrays with numpy.savez")
+    except (ValueError, OSError, EOFError, NotImplementedError, *DAMAGE) as error:
         raise ValueError(f"{path} is not an .npz file of plain arrays ({error}).") from None
     if taken := {"file", "allow_pickle"} & arrays.keys():
         raise ValueError(f"{path}: an array cannot be saved as {taken.pop()!r}; rename it.")

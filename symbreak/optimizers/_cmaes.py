@@ -76,15 +76,15 @@ class CMAES(Optimizer):
     distribution is updated, with a step size damped by the shift that this caused. With
     ``replace_mean`` (CMA-ES-SB) modified candidates enter the mean as the anchor. With
     ``in_partition`` the distribution is learnt from the candidates that needed no breaking, those
-    in the anchor's partition, as soon as they hold enough of the weight.
+    in the anchor's partition, in generations where they hold enough of the weight.
 
     Args:
         dim: Number of parameters D.
         mean: Initial mean (D,); by default the centroid of the initial population, or zero.
         sigma: Initial step size.
         replace_mean: Apply Algorithm 3.
-        in_partition: Leave modified candidates out of the mean once the others hold ``OWN_MEAN`` of
-            the weight, and out of the covariance once they hold ``OWN_COVARIANCE``.
+        in_partition: Leave modified candidates out of the mean where the others hold more than
+            ``OWN_MEAN`` of the weight, and out of the covariance above ``OWN_COVARIANCE``.
         **settings: See ``Optimizer``.
 
     Attributes:

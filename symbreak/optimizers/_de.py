@@ -66,10 +66,10 @@ class DE(Optimizer):
         self.F = check_real("F", F, 0, 2)
         self.CR = check_real("CR", CR, 0, 1)
         self.inflate = inflate
-        self.dither = check_real("dither", dither, 0, self.F)
+        self.dither = check_real("dither (no more than F)", dither, 0, self.F)
         if whole_share == "auto":
             whole_share = WHOLE_SHARES[self.population_size >= SPANNING * dim]
-        self.whole_share = check_real("whole_share", whole_share, 0, 1)
+        self.whole_share = check_real('whole_share (or "auto")', whole_share, 0, 1)
         self.anchor = check_choice("anchor", anchor, ANCHORS)
         self.population: Any = None
         self.errors: Any = None

@@ -16,7 +16,8 @@ from symbreak._checks import Array, IntArray, Mask
 
 Scratch = tuple[Array, Array, Array, IntArray, IntArray, Mask]
 
-#: A change must bring more than this part of the scores; less is rounding, and could go in circles.
+#: A change must bring more than this part of what it changes; less is rounding, and could go in
+#: circles.
 MIN_GAIN = 1e-12
 
 _compiled = njit(cache=True, nogil=True)
@@ -99,15 +100,18 @@ def best_match(
     ``partner[j]`` becomes the neuron for place j; ``values`` what each match is worth.
     """
     N = len(scores)
-    now, total = 0.0, 0.0
     for i in range(N):
-        now += scores[i, i]
         for j in range(N):
             values[i, j] = abs(scores[i, j]) if signed else scores[i, j]
-            total += abs(scores[i, j])
-    if not total < np.inf:
+    if not assign(values, partner, scratch) < np.inf:
         return False  # numbers too large to compare
-    return assign(values, partner, scratch) - now > MIN_GAIN * total
+    gain, changed = 0.0, 0.0
+    for j in range(N):
+        value = values[partner[j], j]
+        if partner[j] != j or value != scores[j, j]:
+            gain += value - scores[j, j]
+            changed += abs(value) + abs(scores[j, j])
+    return gain > MIN_GAIN * changed
 
 
 @_compiled
@@ -125,6 +129,8 @@ def scratch_for(N: int) -> Scratch:
 @_compiled
 def assign(values: Array, partner: IntArray, scratch: Scratch) -> float:
     """Linear assignment of greatest total value, by shortest augmenting paths; that total.
+
+    It is NaN where a value is not finite and nothing can be said.
 
     ``u`` and ``v`` are the dual variables, with ``u[i] + v[j] <= -values[i, j]`` everywhere and
     equality on matches. First each row takes its favourite column, if that is free. The other rows
@@ -168,6 +174,8 @@ def assign(values: Array, partner: IntArray, scratch: Scratch) -> float:
                     v[k] -= least
                 else:
                     slack[k] -= least
+            if following == N:
+                return np.nan
             j = following
         while j != N:  # shift the matches along the path
             row[j] = row[before[j]]

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from symbreak._blas import single_threaded_blas
-from symbreak._checks import Array, IntArray, Mask
+from symbreak._checks import MAX_MAGNITUDE, Array, IntArray, Mask
 from symbreak.symmetry._assignment import (
     MIN_GAIN,
     apply_choice,
@@ -31,6 +31,8 @@ from symbreak.topology import Topology
 
 #: Bytes of messages at a time; the population is worked on in parts of this size.
 CHUNK = 2**25
+#: Layers up to this width count as narrow.
+NARROW = 10
 
 _compiled = njit(cache=True, nogil=True)
 
@@ -41,14 +43,15 @@ def plan(widths: Sequence[int], signed: bool) -> tuple[tuple[int, ...], int]:
     """Which layers to enumerate, and the number of steps that takes per candidate.
 
     The inputs count as layer -1 and what follows the last layer as layer ``len(widths)``; both
-    have one choice. Between two enumerated layers lies at most one that is not.
+    have one choice. Between two enumerated layers lies at most one that is not; solving that takes
+    one step if it is narrow, and more as the cube of its width.
     """
     sizes = {h: n_choices(n, signed) for h, n in enumerate(widths)} | {-1: 1, len(widths): 1}
     best: dict[int, tuple[int, tuple[int, ...]]] = {-1: (0, (-1,))}
     for h in range(len(widths) + 1):
         best[h] = min(
-            (best[e][0] + sizes[e] * sizes[h], (*best[e][1], h))
-            for e in (h - 1, h - 2)
+            (best[e][0] + sizes[e] * sizes[h] * weight, (*best[e][1], h))
+            for e, weight in ((h - 1, 1), (h - 2, max(1, (widths[h - 1] // NARROW) ** 3)))
             if e in best
         )
     steps, chain = best[len(widths)]
@@ -84,17 +87,22 @@ def move_to_nearest(
     along.
     """
     sweep(population, anchor, blocks, signed)
-    if len(blocks) == 1:
-        return np.ones(len(population), dtype=np.bool_)
     D = topology.dim
-    distances = np.sqrt(np.sum((population[:, :D] - anchor[:D]) ** 2, axis=1))
+    largest = np.abs(population[:, :D]).max(axis=1) + np.abs(anchor[:D]).max()
+    comparable = largest <= MAX_MAGNITUDE  # NaN is not
+    if len(blocks) == 1 or not comparable.any():
+        return comparable
+    with np.errstate(over="ignore", invalid="ignore"):  # of what is not comparable
+        distances = np.sqrt(np.sum((population[:, :D] - anchor[:D]) ** 2, axis=1))
     proven = distances <= safe_radius(topology.layers(anchor[:D])[: len(blocks)], signed)
+    proven &= comparable
     chain, steps = plan(topology.hidden[: len(blocks)], signed)
-    if steps <= max_steps and not proven.all():
-        rest = population[~proven]
-        _solve(rest, anchor, topology, blocks, signed, chain)
-        population[~proven] = rest
-        proven[:] = True
+    rest = comparable & ~proven
+    if steps <= max_steps and rest.any():
+        part = population[rest]
+        _solve(part, anchor, topology, blocks, signed, chain)
+        population[rest] = part
+        proven |= rest
     return proven
 
 
@@ -114,6 +122,7 @@ def safe_radius(layers: Sequence[Array], signed: bool) -> float:
             products = rows @ rows.T
             products = np.abs(products) if signed else products
             apart = lengths[:, None] + lengths - 2 * products
+            apart -= 1e-14 * rows.shape[1] * (lengths[:, None] + lengths)  # cancellation
             least = float(apart[~np.eye(len(rows), dtype=np.bool_)].min())
             radius = min(radius, np.sqrt(max(least, 0.0) / 2))
     return float(radius) * (1 - 1e-9)  # rounding
@@ -140,8 +149,8 @@ def _solve(
         pending = np.ones((len(moved), len(blocks)), dtype=np.bool_)
         for h in set(range(len(blocks))) - set(found):  # their neighbours are settled now
             assign_layer(moved, anchor, blocks[h], signed, pending, h)
-        gain = (moved - part)[:, :D] @ anchor[:D]
-        better = gain > MIN_GAIN * (np.abs(part[:, :D]) @ np.abs(anchor[:D]))
+        change = (moved - part)[:, :D]
+        better = change @ anchor[:D] > MIN_GAIN * (np.abs(change) @ np.abs(anchor[:D]))
         part[better] = moved[better]  # a tie changes nothing
 
 

@@ -18,6 +18,7 @@ from symbreak._checks import (
     check_magnitude,
     check_population,
     check_theta,
+    large_number,
 )
 from symbreak.symmetry._chain import move_to_nearest, plan
 from symbreak.symmetry.breaking import InvariantBreaking, ProximityBreaking
@@ -119,9 +120,9 @@ def _checked(values: ArrayLike, topology: Topology, name: str) -> Array:
 
 def _check_affordable(topology: Topology) -> int:
     _, steps = plan(topology.hidden, True)
-    if steps > MAX_EXACT_STEPS:
+    if steps > MAX_EXACT_STEPS and len(topology.hidden) > 1:
         raise ValueError(
-            f"exact alignment of a {topology} network takes {steps:,} steps, more than "
+            f"exact alignment of a {topology} network takes {large_number(steps)} steps, more than "
             f'{MAX_EXACT_STEPS:,}; use method="assignment".'
         )
     return steps
@@ -130,9 +131,10 @@ def _check_affordable(topology: Topology) -> int:
 def distance(
     a: ArrayLike, b: ArrayLike, topology: Topology, method: str = "exact"
 ) -> float | Array:
-    """Euclidean distance modulo symmetries: from the nearest replica of ``a`` (..., D) to ``b``.
+    """Euclidean distance modulo symmetries, from the nearest replica of ``a`` to ``b`` (D,).
 
-    It is zero for two replicas of a network. Another ``method`` of ``align`` gives an upper bound.
+    ``a`` is one network (D,) or a population (N_p, D). It is zero for two replicas of a network.
+    Another ``method`` of ``align`` gives an upper bound.
     """
     aligned, _ = align(a, b, topology, method)
     lengths = np.linalg.norm(aligned - np.asarray(b, dtype=np.float64), axis=-1)
@@ -143,13 +145,14 @@ def centroid(population: ArrayLike, topology: Topology, method: str = "assignmen
     """The mean (D,) modulo symmetries: align to the mean, average, repeat to a fixed point.
 
     The plain mean of a population that is spread over replicas collapses towards zero. Begins at
-    the first candidate; each round brings the candidates nearer to their mean.
+    the first candidate; by ``"exact"`` or ``"assignment"`` each round brings the candidates nearer
+    to their mean.
     """
     aligned = _checked(population, topology, "population")
-    mean = aligned[0]
+    mean, rng = aligned[0], np.random.default_rng(0)
     while True:
         previous = mean
-        aligned, _ = _align(aligned, mean, topology, method, np.random.default_rng(0))
+        aligned, _ = _align(aligned, mean, topology, method, rng)
         mean = aligned.mean(axis=0)
         if np.allclose(mean, previous, rtol=1e-12, atol=0):
             return mean
@@ -165,12 +168,12 @@ KEYS: dict[str, Callable[[Array], Array]] = {
 
 
 def canonical(theta: ArrayLike, topology: Topology, key: str = "shift") -> Array:
-    """The one replica of ``theta`` (..., D) whose keys are positive and ascending in each layer.
+    """The one replica of a network whose keys are positive and ascending in each layer.
 
-    These are Thierens' rules (rule-1 and rule-2 of the paper) with a choice of key: ``"shift"`` as
-    in the paper, ``"first"`` weight, ``"sum"`` of the neuron's weights and shift, or its
-    ``"norm"``, signed as its largest weight. All replicas of a network have the same canonical
-    form, but for ties.
+    ``theta`` is one network (D,) or a population (N_p, D). These are Thierens' rules (rule-1 and
+    rule-2 of the paper) with a choice of key: ``"shift"`` as in the paper, ``"first"`` weight,
+    ``"sum"`` of the neuron's weights and shift, or its ``"norm"``, signed as its largest weight.
+    All replicas of a network have the same canonical form, but for ties.
     """
     check_choice("key", key, KEYS)
     single = np.ndim(theta) == 1
@@ -192,9 +195,10 @@ class Spread(NamedTuple):
     """How a population is spread over the partitions around an anchor.
 
     Attributes:
-        share: Share of candidates in the anchor's partition, for which no replica is nearer.
-        conventions: Expected number of distinct conventions: as many equally common ones as would
-            make two candidates drawn at random agree as seldom. 1 means that all agree.
+        share: Share of candidates in the anchor's partition, as far as sweeps can tell: those that
+            they leave as they are.
+        conventions: Effective number of distinct conventions: two candidates drawn at random have
+            the same one with probability ``1 / conventions``. 1 means that all agree.
     """
 
     share: float

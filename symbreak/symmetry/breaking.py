@@ -137,7 +137,7 @@ class AssignmentBreaking:
 
     One hidden layer takes one assignment. Deeper networks are swept, layer by layer, until nothing
     gets nearer; with ``exact``, candidates that this does not prove nearest are then solved
-    exactly, if the network's ``exact_steps`` are no more than ``MAX_STEPS``.
+    exactly, if that takes no more than ``MAX_STEPS`` steps each.
     """
 
     topology: Topology

@@ -34,14 +34,16 @@ class AlignedNetwork(NamedTuple):
     """A network that computes the same function, near to the anchor.
 
     Attributes:
-        weights: One matrix per layer, of the layout and type that came.
+        weights: One matrix per layer, of the layout that came and, if that was floating, the type.
         shifts: One vector per layer, or None.
-        distance: Euclidean distance to the anchor over all weights and shifts.
+        distance_before: Euclidean distance to the anchor over all weights and shifts, as it came.
+        distance: The same after alignment.
         proven: Whether no replica is nearer.
     """
 
     weights: list[NDArray[Any]]
     shifts: list[NDArray[Any]] | None
+    distance_before: float
     distance: float
     proven: bool
 
@@ -62,7 +64,7 @@ def align_networks(
         anchor_weights: The network to align to, of the same sizes.
         anchor_shifts: Its shifts.
         activation: Of the hidden layers. Neurons are flipped where it is odd, as tanh is.
-        layout: How the matrices lie; needed only if all sizes are equal and it cannot be seen.
+        layout: How the matrices lie; needed only where both readings fit.
 
     Returns:
         The aligned network; its outputs are those of the network that came, up to rounding.
@@ -83,7 +85,8 @@ def align_networks(
     if blocks:
         proven = move_to_nearest(theta, anchor, topology, blocks, signed, MAX_STEPS)
     moved = ours.written(topology.layers(theta[0]), weights, shifts)
-    return AlignedNetwork(*moved, float(np.linalg.norm(theta[0] - anchor)), bool(proven[0]))
+    before, after = (float(np.linalg.norm(x - anchor)) for x in (ours.theta, theta[0]))
+    return AlignedNetwork(*moved, before, after, bool(proven[0]))
 
 
 class _Network(NamedTuple):
@@ -119,16 +122,22 @@ class _Network(NamedTuple):
         self, layers: Sequence[Array], weights: Sequence[Any], shifts: Sequence[Any] | None
     ) -> tuple[list[NDArray[Any]], list[NDArray[Any]] | None]:
         """Layers (N, M + 1) as matrices and vectors of the types that came."""
-        kinds = [np.asarray(w).dtype for w in weights]
+        kinds = [_floating(w) for w in weights]
         matrices = [layer[:, :-1].T if self.transposed else layer[:, :-1] for layer in layers]
         new_weights = [m.astype(kind) for m, kind in zip(matrices, kinds, strict=True)]
         if shifts is None:
             return new_weights, None
         vectors = [layer[:, -1] for layer in layers]
         return new_weights, [
-            v.astype(np.asarray(s).dtype).reshape(np.shape(s))
+            v.astype(_floating(s)).reshape(np.shape(s))
             for v, s in zip(vectors, shifts, strict=True)
         ]
+
+
+def _floating(values: Any) -> np.dtype[Any]:
+    """The type of an array if it can hold any sign, float64 otherwise."""
+    kind = np.asarray(values).dtype
+    return kind if np.issubdtype(kind, np.floating) else np.dtype(np.float64)
 
 
 def _read_shifts(shifts: Sequence[Any], name: str, n_layers: int) -> list[Array]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symbreak._checks import Array, IntArray, check_theta
+from symbreak._checks import Array, IntArray, check_theta, large_number
 from symbreak.topology import Topology
 
 #: More replicas than this are not enumerated: memory and time grow with them.
@@ -106,7 +106,7 @@ def symmetry_table(topology: Topology) -> tuple[NDArray[np.int32], NDArray[np.in
     """
     if topology.n_replicas > MAX_REPLICAS:
         raise ValueError(
-            f"a {topology} network has {topology.n_replicas:,} replicas, more than the "
+            f"a {topology} network has {large_number(topology.n_replicas)} replicas, more than the "
             f"{MAX_REPLICAS:,} that can be enumerated; use a method without brute force, "
             "such as DE-SB or CMA-ES-SB."
         )

@@ -88,7 +88,9 @@ def test_crossover_takes_nine_tenths_and_always_one():
 def test_more_trials_are_whole_where_the_population_spans_the_space():
     assert DE(10, population_size=39, whole_share="auto").whole_share == 0.5
     assert DE(10, population_size=40, whole_share="auto").whole_share == 0.75
-    with pytest.raises(ValueError, match=r"whole_share must be a finite number in \[0, 1\]"):
+    with pytest.raises(
+        ValueError, match=r"whole_share \(or \"auto\"\) must be a finite number in \[0, 1\]"
+    ):
         DE(10, population_size=40, whole_share="all")
 
 

@@ -138,12 +138,29 @@ def test_the_plan_of_every_network_of_the_paper():
     assert max(steps.values()) == steps["autoenc-sphere"] < 100_000
 
 
-def test_numbers_too_large_to_compare_are_left_alone():
-    topology, rng = Topology.parse("1-2-1"), np.random.default_rng(0)
-    population = np.array([[-1e200, 1e200, 2e200, -1.0]])
-    moved, modified = AssignmentBreaking(topology)(population, -population[0], rng)
-    assert not modified.any()
-    assert np.array_equal(moved, population)
+@pytest.mark.parametrize("net", ["1-2-1", "2-2-3-1"])
+@pytest.mark.parametrize("value", [1e200, np.inf, np.nan])
+def test_numbers_that_cannot_be_compared_are_left_alone_and_not_called_proven(net, value):
+    topology = Topology.parse(net)
+    population, anchor, _ = drawn(topology, 0, 3)
+    population[:2, topology.blocks[-1][:, 0]] = value
+    _, proven = AssignmentBreaking(topology).align(population, -1e150 * anchor)
+    assert not proven.any()
+    _, proven = AssignmentBreaking(topology).align(population, anchor)
+    assert proven.tolist() == [False, False, True]
+
+
+def test_a_large_neuron_does_not_hide_a_small_one():
+    topology = Topology.parse("1-2-1")
+    anchor = np.array([1e4, 1e4, 1e-3, 1e-3])
+    population = anchor * np.array([[1, 1, -1, -1]])
+    moved, _ = AssignmentBreaking(topology).align(population, anchor)
+    assert np.array_equal(moved[0], anchor)
+
+
+def test_a_wide_layer_between_enumerated_ones_is_not_affordable():
+    assert plan((4, 1000), True)[1] > MAX_STEPS
+    assert plan((6, 400), True)[1] > 100_000
 
 
 def test_a_wide_network_comes_back_from_flips_and_swaps():

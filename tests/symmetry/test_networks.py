@@ -59,6 +59,7 @@ def test_outputs_stay_and_no_network_gets_farther(sizes, seed, activation):
         expected, rel=1e-9, abs=1e-9
     )
     assert aligned.distance == pytest.approx(far(aligned[:2], anchor), rel=1e-9)
+    assert aligned.distance_before == pytest.approx(far(one, anchor), rel=1e-9)
     assert aligned.distance <= far(one, anchor) * (1 + 1e-12)
 
 
@@ -95,6 +96,15 @@ def test_the_layout_and_types_of_pytorch_stay_as_they_came():
     assert [w.shape for w in aligned.weights] == [(5, 3), (4, 5), (2, 4)]
     assert {a.dtype.name for a in [*aligned.weights, *aligned.shifts]} == {"float32"}
     assert aligned.distance < 1e-5
+
+
+def test_whole_numbers_come_back_as_numbers_that_can_be_negative():
+    weights = [np.array([[3, 5]], dtype=np.uint8), np.array([[1], [2]], dtype=np.uint8)]
+    shifts = [np.array([1, 2]), np.array([0])]
+    anchor = [-w.astype(float) for w in weights], [-shifts[0], shifts[1]]
+    aligned = align_networks(weights, shifts, *anchor)
+    assert aligned.weights[0].tolist() == [[-3, -5]]
+    assert aligned.distance == 0 < aligned.distance_before
 
 
 @pytest.mark.parametrize(

@@ -134,11 +134,10 @@ def assign(values: Array, partner: IntArray, scratch: Scratch) -> float:
 
     ``u`` and ``v`` are the dual variables, with ``u[i] + v[j] <= -values[i, j]`` everywhere and
     equality on matches. First each row takes its favourite column, if that is free. The other rows
-    then enter one by one, in O(N^2) each. Index N is a column that stands for "not matched yet":
-    the path from a new row begins there.
+    then enter one by one, in O(N^2) each.
     """
     N = len(values)
-    u, v, slack, row, before, visited = scratch
+    u, v, _, row, _, _ = scratch
     for k in range(N + 1):
         v[k], row[k] = 0.0, -1
     for i in range(N):
@@ -150,38 +149,49 @@ def assign(values: Array, partner: IntArray, scratch: Scratch) -> float:
         partner[i] = row[favourite]  # for now: who was there before, or nobody
         if row[favourite] < 0:
             row[favourite] = i
-    for new in range(N):
-        if partner[new] < 0:
-            continue
-        for k in range(N + 1):
-            slack[k], visited[k] = np.inf, False
-        j = N
-        row[N] = new
-        while row[j] >= 0:
-            visited[j] = True
-            i, least, following = row[j], np.inf, N
-            for k in range(N):
-                if visited[k]:
-                    continue
-                reduced = -values[i, k] - u[i] - v[k]
-                if reduced < slack[k]:
-                    slack[k], before[k] = reduced, j
-                if slack[k] < least:
-                    least, following = slack[k], k
-            for k in range(N + 1):
-                if visited[k]:
-                    u[row[k]] += least
-                    v[k] -= least
-                else:
-                    slack[k] -= least
-            if following == N:
-                return np.nan
-            j = following
-        while j != N:  # shift the matches along the path
-            row[j] = row[before[j]]
-            j = before[j]
+    for i in range(N):
+        if partner[i] >= 0 and not enter(i, values, scratch):
+            return np.nan
     total = 0.0
     for j in range(N):
         partner[j] = row[j]
         total += values[row[j], j]
     return total
+
+
+@_compiled
+def enter(new: int, values: Array, scratch: Scratch) -> bool:
+    """Match one more row, along a shortest path to a free column; whether there is one.
+
+    Index N is a column that stands for "not matched yet": the path begins there.
+    """
+    N = len(values)
+    u, v, slack, row, before, visited = scratch
+    for k in range(N + 1):
+        slack[k], visited[k] = np.inf, False
+    j = N
+    row[N] = new
+    while row[j] >= 0:
+        visited[j] = True
+        i, least, following = row[j], np.inf, N
+        for k in range(N):
+            if visited[k]:
+                continue
+            reduced = -values[i, k] - u[i] - v[k]
+            if reduced < slack[k]:
+                slack[k], before[k] = reduced, j
+            if slack[k] < least:
+                least, following = slack[k], k
+        if following == N:
+            return False  # a value is not finite
+        for k in range(N + 1):
+            if visited[k]:
+                u[row[k]] += least
+                v[k] -= least
+            else:
+                slack[k] -= least
+        j = following
+    while j != N:  # shift the matches along the path
+        row[j] = row[before[j]]
+        j = before[j]
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from symbreak.symmetry.breaking import InvariantBreaking, ProximityBreaking
 from symbreak.symmetry.operators import SignedPermutation
 from symbreak.topology import Topology
 
-#: Exact alignment refuses networks that would take more steps than this for one candidate.
+#: Exact alignment takes no more steps than this for one network; ``align`` refuses more.
 MAX_EXACT_STEPS = 100_000
 
 #: Numbers that are aligned at a time.
@@ -79,7 +79,7 @@ def _align(
 ) -> tuple[Array, Array]:
     """The aligned population, and ``(1, 2, ..., D)`` moved in the same way for each candidate."""
     check_choice("method", method, ALIGNMENTS)
-    D, marked = topology.dim, _Marked(topology.sizes)
+    D, marked = topology.dim, _marked(topology)
     candidates = np.hstack([population, np.tile(np.arange(1.0, D + 1), (len(population), 1))])
     # The anchor's marks are zero, so that no inner product knows of them.
     centre = np.append(
@@ -110,6 +110,11 @@ class _Marked(Topology):
     @cached_property
     def shift_index(self) -> tuple[IntArray, ...]:
         return Topology(self.sizes).shift_index
+
+
+@lru_cache(maxsize=16)  # its index arrays take longer to make than a small population to align
+def _marked(topology: Topology) -> _Marked:
+    return _Marked(topology.sizes)
 
 
 def _checked(values: ArrayLike, topology: Topology, name: str) -> Array:

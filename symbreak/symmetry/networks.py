@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from symbreak._checks import Array, as_matrix, check_choice, check_magnitude
 from symbreak.symmetry._chain import move_to_nearest
+from symbreak.symmetry.alignment import MAX_EXACT_STEPS
 from symbreak.topology import Topology
 
 #: Activations with ``f(-x) = -f(x)``: neurons can be flipped and reordered.
@@ -25,9 +26,6 @@ NOT_ODD = (
     *("logistic", "sigmoid", "hardsigmoid", "cos"),
 )
 LAYOUTS = ("auto", "inputs-by-outputs", "outputs-by-inputs")
-
-#: Exact alignment where one network takes no more steps than this; sweeps beyond.
-MAX_STEPS = 100_000
 
 
 class AlignedNetwork(NamedTuple):
@@ -83,7 +81,7 @@ def align_networks(
     blocks = topology.blocks[:-1]
     proven = np.ones(1, dtype=np.bool_)
     if blocks:
-        proven = move_to_nearest(theta, anchor, topology, blocks, signed, MAX_STEPS)
+        proven = move_to_nearest(theta, anchor, topology, blocks, signed, MAX_EXACT_STEPS)
     moved = ours.written(topology.layers(theta[0]), weights, shifts)
     before, after = (float(np.linalg.norm(x - anchor)) for x in (ours.theta, theta[0]))
     return AlignedNetwork(*moved, before, after, bool(proven[0]))

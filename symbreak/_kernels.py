@@ -32,9 +32,11 @@ _compiled = njit(cache=True, nogil=True, fastmath={"contract"}, error_model="num
 _compiled_sum = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 
 _ROUND = 1.5 * 2.0**52  # adding it rounds to a whole number, which then sits in the low bits
-_PER_HALF_LN2 = 2.0 / math.log(2.0)
-_HALF_LN2_HIGH = float.fromhex("0x1.62e42fee00000p-2")  # 32 bits: n times it is exact
-_HALF_LN2_LOW = float.fromhex("0x1.a39ef35793c76p-34")
+_HALF_LN2 = math.log(2.0) / 2.0
+# tanh h = h (1 + p1 g + p2 g^2) / (1 + q1 g + q2 g^2) with g = h^2, to 6e-18 for |h| <= ln 2 / 4:
+# the best coefficients by Remez' exchange.
+_P1, _P2 = 0.11109938058012409, 0.0010574195858742298
+_Q1, _Q2 = 0.4444327139134517, 0.01586832422555565
 
 
 def _power_of_two(rounded: float) -> float:
@@ -66,18 +68,17 @@ def _tanh(x: float) -> float:
     """``tanh`` without calls or branches, exactly odd, to 3 ulp.
 
     With ``n = round(|x| / (ln 2 / 2))`` and ``h`` the rest, ``tanh(n ln 2 / 2)`` is
-    ``(S - 1) / (S + 1)`` for ``S = 2^n``, ``tanh h`` is Lambert's fraction ``h P / Q``, and the
-    addition theorem joins the two in one division. Eight times the rate of ``math.tanh``.
+    ``(S - 1) / (S + 1)`` for ``S = 2^n``, ``tanh h`` is a fraction ``h P / Q``, and the
+    addition theorem joins the two in one division. ``math.tanh`` would be a call per sample.
     """
     a = abs(x)
     a = 20.0 if a > 20.0 else a  # tanh(20) rounds to 1; NaN stays NaN
-    rounded = a * _PER_HALF_LN2 + _ROUND
-    n = rounded - _ROUND
-    h = (a - n * _HALF_LN2_HIGH) - n * _HALF_LN2_LOW
+    rounded = a * (1.0 / _HALF_LN2) + _ROUND
+    h = a - (rounded - _ROUND) * _HALF_LN2  # the error of n ln 2 / 2 shrinks with tanh'
     S = _power_of_two(rounded)
     g = h * h
-    hP = h * (10395.0 + g * (1260.0 + g * 21.0))
-    Q = 10395.0 + g * (4725.0 + g * (210.0 + g))
+    hP = h + (h * g) * (_P1 + g * _P2)
+    Q = 1.0 + g * (_Q1 + g * _Q2)
     t = ((S - 1.0) * Q + (S + 1.0) * hP) / ((S + 1.0) * Q + (S - 1.0) * hP)
     return math.copysign(t, x)
 
@@ -137,27 +138,58 @@ def _dot(u: Array, v: Array) -> float:
     return total
 
 
+@_compiled_sum
+def _norm_and_dot(v: Array, b: Array) -> tuple[float, float]:
+    """``v . v`` and ``v . b`` in one pass."""
+    norm, product = 0.0, 0.0
+    for k in range(len(v)):
+        norm += v[k] * v[k]
+        product += v[k] * b[k]
+    return norm, product
+
+
+@_compiled_sum
+def _subtract_and_norm(v: Array, d: float, a: Array) -> float:
+    """``v -= d a``, and then ``v . v``, in one pass."""
+    total = 0.0
+    for k in range(len(v)):
+        x = v[k] - d * a[k]
+        v[k] = x
+        total += x * x
+    return total
+
+
+@_compiled_sum
+def _subtract_and_dot(v: Array, d: float, a: Array, b: Array) -> float:
+    """``v -= d a``, and then ``v . b``, in one pass."""
+    total = 0.0
+    for k in range(len(v)):
+        x = v[k] - d * a[k]
+        v[k] = x
+        total += x * b[k]
+    return total
+
+
 @_compiled
-def _project_out(W: Array, n: int) -> None:
+def _project_out(W: Array, n: int, own: Array, d: Array) -> None:
     """Take the span of the first ``n`` rows of ``W`` out of the others, which become residuals.
 
     Modified Gram-Schmidt on ``[A | Y]``: as accurate as Householder for the residual, while
-    normal equations misjudge candidates by up to 94 % at cond(A) = 1e12. Twin:
-    ``network.fit_output_weights``.
+    normal equations misjudge candidates by up to 94 % at cond(A) = 1e12. A row is read once for
+    each column of A: the pass that subtracts one column finds the product with the next.
+    ``own`` and ``d`` (rows of W,) are scratch. Twin: ``network.fit_output_weights``.
     """
-    own = np.empty(n)
+    s = _dot(W[0], W[0])
+    own[0] = s
+    for c in range(1, len(W)):
+        own[c], d[c] = _norm_and_dot(W[c], W[0])
     for j in range(n):
-        own[j] = _dot(W[j], W[j])
-    for j in range(n):
-        a = W[j]
-        s = _dot(a, a)
-        if s <= DEPENDENT**2 * own[j]:  # zero columns too; false for NaN, which must spread
-            continue
-        for c in range(j + 1, len(W)):
-            v = W[c]
-            d = _dot(a, v) / s
-            for k in range(len(v)):
-                v[k] -= d * a[k]
+        dependent = s <= DEPENDENT**2 * own[j]  # zero columns too; false for NaN, which must spread
+        a, following = W[j], W[j + 1]
+        s_next = _subtract_and_norm(following, 0.0 if dependent else d[j + 1] / s, a)
+        for c in range(j + 2, len(W)):
+            d[c] = _subtract_and_dot(W[c], 0.0 if dependent else d[c] / s, a, following)
+        s = s_next
 
 
 @_compiled
@@ -217,7 +249,7 @@ def errors_into(
     XT (N_1, K padded) and YT (q, K padded) with zeros behind K; ping, pong and W (columns of A,
     the output shift's if wanted, q; K padded) are scratch. Twin: ``network.error``.
     """
-    theta = np.empty(population.shape[1])
+    theta, own, products = np.empty(population.shape[1]), np.empty(len(W)), np.empty(len(W))
     n, q = sizes[-2], sizes[-1]
     n_columns = n + 1 if output_shift else n
     for i in range(len(population)):
@@ -229,7 +261,7 @@ def errors_into(
         for j in range(q):
             for k in range(W.shape[1]):
                 W[n_columns + j, k] = YT[j, k]
-        _project_out(W, n_columns)
+        _project_out(W, n_columns, own, products)
         residuals = W[n_columns : n_columns + q]
         if output_tanh:
             error = penalty + _tanh_mean_square(residuals, YT, K)

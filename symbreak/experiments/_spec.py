@@ -21,7 +21,7 @@ from symbreak.topology import Topology
 from symbreak.training import Training
 
 #: Part of every run's key. Raise it when results change for the same spec.
-NUMERICS_VERSION = 1
+NUMERICS_VERSION = 2
 
 #: More runs than this are a mistake in the file.
 MAX_RUNS = 10_000_000

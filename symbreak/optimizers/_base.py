@@ -85,7 +85,9 @@ class Optimizer(ABC):
             )
         self._asked: Array | None = None
         if initial_population is not None:
-            self._asked = self._check_candidates(initial_population, "initial_population").copy()
+            name = "initial_population"
+            self._asked = self._check_shape(initial_population, name).copy()
+            check_finite(name, self._asked)
 
     @property
     def step_size(self) -> float | None:
@@ -103,7 +105,7 @@ class Optimizer(ABC):
 
         An error that is NaN or infinite counts as worst.
         """
-        candidates = self._check_candidates(candidates, "candidates")
+        candidates = self._check_shape(candidates, "candidates")
         try:
             errors = np.array(errors, dtype=np.float64)
         except (TypeError, ValueError):
@@ -112,7 +114,9 @@ class Optimizer(ABC):
             raise ValueError(
                 f"errors must have shape (N_p,) = ({self.population_size},), got {errors.shape}."
             )
-        leader = _rank_non_finite_last(errors)
+        leader, usable = _look_through(candidates, errors)
+        if not usable:
+            check_finite("candidates", candidates)
         if errors[leader] < self.best.error:
             self.best = Best(candidates[leader].copy(), float(errors[leader]))
         self._update(candidates, errors)
@@ -166,27 +170,31 @@ class Optimizer(ABC):
             raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
         return optimizer
 
-    def _check_candidates(self, values: ArrayLike, name: str) -> Array:
+    def _check_shape(self, values: ArrayLike, name: str) -> Array:
         candidates = check_population(values, self.dim, name)
         if len(candidates) != self.population_size:
             raise ValueError(
                 f"{name} must have shape (N_p, D) = ({self.population_size}, {self.dim}), "
                 f"got {candidates.shape}."
             )
-        check_finite(name, candidates)
         return candidates
 
 
 @njit(cache=True, nogil=True)
-def _rank_non_finite_last(errors: Array) -> int:
-    """Make NaN and infinite errors +inf, in place; where the smallest is."""
-    leader = 0
+def _look_through(candidates: Array, errors: Array) -> tuple[int, bool]:
+    """Make NaN and infinite errors +inf, in place.
+
+    Answers where the smallest error is, and whether all candidates are finite.
+    """
+    leader, finite = 0, True
     for i in range(len(errors)):
         if not (-np.inf < errors[i] < np.inf):
             errors[i] = np.inf
         if errors[i] < errors[leader]:
             leader = i
-    return leader
+        for d in range(candidates.shape[1]):
+            finite &= np.isfinite(candidates[i, d])
+    return leader, finite
 
 
 def _copied(value: Any) -> Any:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
+from contextlib import nullcontext
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dsyevd
 
-from symbreak._blas import single_threaded_blas
+from symbreak._blas import one_blas_thread
 from symbreak._checks import Array, IntArray, Mask, check_finite, check_real, check_theta
 from symbreak.optimizers._base import Optimizer
 
@@ -23,8 +22,11 @@ MIN_STEP, MAX_STEP = 1e-100, 1e10
 MAX_DRIFT = 40
 #: Eigenvalues of C stay above this part of the largest.
 MIN_EIGENVALUE = 1e-14
+_SMALLEST = float(np.finfo(float).tiny)
 #: Weight of the candidates in the anchor's partition that is enough to learn from them alone.
 OWN_MEAN, OWN_COVARIANCE = 0.5, 0.1
+#: Up to this size no BLAS divides a decomposition among threads, and none need be forbidden.
+UNDIVIDED = 32
 
 
 class Constants(NamedTuple):
@@ -55,16 +57,17 @@ def strategy_constants(N: int, lam: int) -> Constants:
     return Constants(w, mu_eff, c_sigma, d_sigma, 4 / (N + 4), mu_cov, c_cov, chi_n)
 
 
-def _norm(vector: Array) -> float:
-    return math.sqrt(float(vector @ vector))  # 1 us; np.linalg.norm takes 5
-
-
+@_compiled
 def damped_step_size(sigma: float, log_step: float, shift: Array) -> float:
     """Step-size update, damped by the shift that symmetry breaking caused (Eq. 46).
 
     With ``shift = 0`` this is the ordinary update ``sigma exp(chi)`` (Eq. 45).
     """
-    damping = math.exp(-0.05 * shift.size**2 * _norm(shift))
+    D = len(shift)
+    total = 0.0
+    for d in range(D):
+        total += shift[d] * shift[d]
+    damping = math.exp(-0.05 * D**2 * math.sqrt(total))
     exponent = log_step * damping if damping > 0 else 0.0  # inf * 0
     return sigma * math.exp(min(exponent, 100.0))  # exp(710) would overflow
 
@@ -117,8 +120,8 @@ class CMAES(Optimizer):
         self.sigma = check_real("sigma", sigma, 2.0**-MAX_DRIFT, 2.0**MAX_DRIFT)
         self.replace_mean, self.in_partition = replace_mean, in_partition
         self.C = np.eye(dim)
-        self._B, self._scales = np.eye(dim), np.ones(dim)  # C = B diag(scales^2) B'
-        self._root = np.eye(dim)  # C^1/2
+        # C = B diag(scales^2) B', and the root is C^1/2
+        self._B, self._scales, self._root = _sphere(dim)
         self._p_sigma, self._p_c = np.zeros(dim), np.zeros(dim)
         self._decomposed = 0  # generation of the last decomposition
         self._constants = strategy_constants(dim, self.population_size)
@@ -129,7 +132,7 @@ class CMAES(Optimizer):
 
         Sigma alone says little: with large populations it drifts against C.
         """
-        return self.sigma * float(self._scales.max())
+        return self.sigma * float(self._scales[-1])  # they ascend
 
     def _propose(self) -> Array:
         z = self._rng.standard_normal((self.population_size, self.dim))  # ~ N(0, I)
@@ -146,24 +149,15 @@ class CMAES(Optimizer):
         broken, self.modified = self.breaking(candidates, anchor, self._rng)
 
         k = self._constants
-        old_mean, replace, w_mean, w_cov = self.mean, self.replace_mean, k.w, k.w
-        if self.in_partition:
-            own, w_own = _own_weights(order, self.modified, k.w)
-            if own > OWN_MEAN:
-                w_mean, replace = w_own, False
-            if own > OWN_COVARIANCE:
-                w_cov = w_own
-        self.mean, steps, shift = _recombine(
-            *(candidates, broken, order, self.modified, replace, anchor),
-            *(w_mean, old_mean, self.sigma),
+        self.mean, self.sigma = _adapt(
+            *(candidates, broken, order, self.modified, anchor),
+            *(self.replace_mean, self.in_partition),
+            k,
+            self.mean,
+            self.sigma,
+            *(self.C, self._B, self._scales, self._p_sigma, self._p_c),
+            self.generation + 1,
         )
-        length = _update_paths(
-            *(self._p_sigma, self._p_c, self.mean, old_mean, self.sigma, self._B, self._scales),
-            *(k.c_sigma, k.c_c, k.mu_eff, k.chi_n, self.generation + 1),
-        )
-        h = _path_is_short(length, k.c_sigma, self.dim, self.generation + 1)
-        _update_covariance(self.C, self._p_c, steps, w_cov, h, k.c_c, k.mu_cov, k.c_cov)
-        self.sigma = damped_step_size(self.sigma, k.c_sigma / k.d_sigma * (length - 1), shift)
         if errors[order[0]] == errors[order[self.population_size // 2]]:  # flat
             self.sigma *= math.exp(0.2 + k.c_sigma / k.d_sigma)
         if self.generation + 1 >= self._decomposed + 1 / (10 * self.dim * k.c_cov):
@@ -186,41 +180,57 @@ class CMAES(Optimizer):
             self._scales = self._scales * factor
             self._root = self._root * factor
 
-    @single_threaded_blas
     def _decompose(self) -> None:
         """Eigenvectors, axis lengths and root of C, repaired if it is not positive definite."""
         self._decomposed = self.generation + 1
-        failed = not math.isfinite(float(self.C.sum() + self._p_sigma.sum()))
-        if not failed:
-            eigenvalues, B, failed = dsyevd(self.C)  # quicker than np.linalg.eigh
-        if failed:  # begin again from a sphere
-            eigenvalues, B = np.ones(self.dim), np.eye(self.dim)
+        try:
+            with one_blas_thread() if self.dim > UNDIVIDED else nullcontext():
+                self._B, self._scales, self._root, raised = _axes_and_root(self.C, self._p_sigma)
+        except ValueError:  # not finite, or LAPACK gave up: begin again from a sphere
             self._p_sigma, self._p_c = np.zeros(self.dim), np.zeros(self.dim)
-        self._B = np.ascontiguousarray(B)  # one layout, compiled once
-        floor = MIN_EIGENVALUE * max(float(eigenvalues[-1]), sys.float_info.min)
-        if failed or eigenvalues[0] < floor:
-            eigenvalues = np.maximum(eigenvalues, floor)
-            self.C = (self._B * eigenvalues) @ self._B.T
+            self._B, self._scales, self._root, raised = *_sphere(self.dim), True
+        if raised:
+            self.C = (self._B * self._scales**2) @ self._B.T
             self.n_repairs += 1
-        self._scales, self._root = _axes_and_root(eigenvalues, self._B)
+
+
+def _sphere(dim: int) -> tuple[Array, Array, Array]:
+    """Eigenvectors, axis lengths and root of the identity."""
+    return np.eye(dim), np.ones(dim), np.eye(dim)
 
 
 @_compiled
-def _axes_and_root(eigenvalues: Array, B: Array) -> tuple[Array, Array]:
-    """Lengths of the axes, and the symmetric root of ``B diag(eigenvalues) B'``.
+def _axes_and_root(C: Array, p_sigma: Array) -> tuple[Array, Array, Array, bool]:
+    """Eigenvectors B and axis lengths of C, its symmetric root, and whether C needs repair.
 
-    The symmetric root is unique, where B is not: eigenvectors come with either sign, and in any
-    rotation where eigenvalues are equal, as another LAPACK pleases.
+    Eigenvalues below their floor are raised to it.
+
+    Raises:
+        ValueError: if C or the path is not finite, or LAPACK does not converge.
     """
-    D = len(eigenvalues)
-    scales, root = np.sqrt(eigenvalues), np.zeros((D, D))
-    rows = np.ascontiguousarray(B.T)  # eigenvectors in a row each
+    if not math.isfinite(p_sigma.sum()):
+        raise ValueError
+    eigenvalues, B = np.linalg.eigh(C)  # ascending; raises ValueError here
+    floor = MIN_EIGENVALUE * max(eigenvalues[-1], _SMALLEST)
+    scales = np.sqrt(np.maximum(eigenvalues, floor))
+    return np.ascontiguousarray(B), scales, _symmetric_root(B, scales), eigenvalues[0] < floor
+
+
+@_compiled
+def _symmetric_root(B: Array, scales: Array) -> Array:
+    """``B diag(scales) B'``: unique, where B is not.
+
+    Eigenvectors come with either sign, and in any rotation where eigenvalues are equal, as another
+    LAPACK pleases.
+    """
+    D = len(scales)
+    root, rows = np.zeros((D, D)), np.ascontiguousarray(B.T)  # eigenvectors in a row each
     for k in range(D):
         for i in range(D):
             a = rows[k, i] * scales[k]
             for j in range(D):
                 root[i, j] += a * rows[k, j]
-    return scales, root
+    return root
 
 
 @_compiled
@@ -229,14 +239,61 @@ def _to_candidates(z: Array, mean: Array, sigma: float, root: Array) -> None:
     N, D = z.shape
     x = np.empty(D)
     for i in range(N):
-        for d in range(D):
-            x[d] = 0.0
-        for k in range(D):
-            a = z[i, k]
+        x[:] = 0.0
+        k = 0
+        while k + 4 <= D:  # four rows a pass: a quarter of the traffic on x
+            a0, a1, a2, a3 = z[i, k], z[i, k + 1], z[i, k + 2], z[i, k + 3]
+            r0, r1, r2, r3 = root[k], root[k + 1], root[k + 2], root[k + 3]
             for d in range(D):
-                x[d] += a * root[k, d]
+                x[d] = x[d] + a0 * r0[d] + a1 * r1[d] + a2 * r2[d] + a3 * r3[d]
+            k += 4
+        while k < D:
+            for d in range(D):
+                x[d] += z[i, k] * root[k, d]
+            k += 1
         for d in range(D):
             z[i, d] = mean[d] + sigma * x[d]
+
+
+@_compiled
+def _adapt(
+    candidates: Array,
+    broken: Array,
+    order: IntArray,
+    modified: Mask,
+    anchor: Array,
+    replace_mean: bool,
+    in_partition: bool,
+    k: Constants,
+    mean: Array,
+    sigma: float,
+    C: Array,
+    B: Array,
+    scales: Array,
+    p_sigma: Array,
+    p_c: Array,
+    g: int,
+) -> tuple[Array, float]:
+    """Learn from generation ``g``: the new mean and step size; C and both paths in place.
+
+    One compiled function, since eight calls of small ones cost as much as what they compute.
+    """
+    w_mean, w_cov = k.w, k.w
+    if in_partition:
+        own, w_own = _own_weights(order, modified, k.w)
+        if own > OWN_MEAN:
+            w_mean, replace_mean = w_own, False
+        if own > OWN_COVARIANCE:
+            w_cov = w_own
+    new_mean, steps, shift = _recombine(
+        candidates, broken, order, modified, replace_mean, anchor, w_mean, mean, sigma
+    )
+    y = (new_mean - mean) / sigma
+    length = _update_sigma_path(p_sigma, y, B, scales, k)
+    h = _path_is_short(length, k.c_sigma, len(mean), g)
+    _update_covariance_path(p_c, y, h, k)
+    _update_covariance(C, p_c, steps, w_cov, h, k)
+    return new_mean, damped_step_size(sigma, k.c_sigma / k.d_sigma * (length - 1), shift)
 
 
 @_compiled
@@ -288,59 +345,46 @@ def _path_is_short(length: float, c_sigma: float, D: int, g: int) -> bool:
 
 
 @_compiled
-def _update_paths(
-    p_sigma: Array,
-    p_c: Array,
-    mean: Array,
-    old_mean: Array,
-    sigma: float,
-    B: Array,
-    scales: Array,
-    c_sigma: float,
-    c_c: float,
-    mu_eff: float,
-    chi_n: float,
-    g: int,
-) -> float:
-    """Evolution paths from the step ``y`` of the mean, in place; ``||p_sigma|| / chi_n``.
+def _update_sigma_path(p_sigma: Array, y: Array, B: Array, scales: Array, k: Constants) -> float:
+    """Evolution path of the step size from the step ``y`` of the mean; its length in ``chi_n``.
 
-    ``p_sigma <- (1 - c_sigma) p_sigma + sqrt(c_sigma (2 - c_sigma) mu_eff) C^-1/2 y`` and
-    ``p_c <- (1 - c_c) p_c + h sqrt(c_c (2 - c_c) mu_eff) y``.
+    ``p_sigma <- (1 - c_sigma) p_sigma + sqrt(c_sigma (2 - c_sigma) mu_eff) C^-1/2 y``, in place.
     """
-    D = len(mean)
-    y = (mean - old_mean) / sigma
-    factor = math.sqrt(c_sigma * (2 - c_sigma) * mu_eff)
+    D = len(y)
+    factor = math.sqrt(k.c_sigma * (2 - k.c_sigma) * k.mu_eff)
     for d in range(D):
-        p_sigma[d] *= 1 - c_sigma
-    for k in range(D):  # C^-1/2 = B diag(1 / scales) B'
+        p_sigma[d] *= 1 - k.c_sigma
+    for e in range(D):  # C^-1/2 = B diag(1 / scales) B'
         along = 0.0
         for d in range(D):
-            along += B[d, k] * y[d]
+            along += B[d, e] * y[d]
         for d in range(D):
-            p_sigma[d] += factor * B[d, k] * along / scales[k]
+            p_sigma[d] += factor * B[d, e] * along / scales[e]
     total = 0.0
     for d in range(D):
         total += p_sigma[d] * p_sigma[d]
-    length = math.sqrt(total) / chi_n
-    intake = math.sqrt(c_c * (2 - c_c) * mu_eff) if _path_is_short(length, c_sigma, D, g) else 0.0
-    for d in range(D):
-        p_c[d] = (1 - c_c) * p_c[d] + intake * y[d]
-    return length
+    return math.sqrt(total) / k.chi_n
 
 
 @_compiled
-def _update_covariance(
-    C: Array, p_c: Array, y: Array, w: Array, h: bool, c_c: float, mu_cov: float, c_cov: float
-) -> None:
+def _update_covariance_path(p_c: Array, y: Array, h: bool, k: Constants) -> None:
+    """``p_c <- (1 - c_c) p_c + h sqrt(c_c (2 - c_c) mu_eff) y``, in place."""
+    intake = math.sqrt(k.c_c * (2 - k.c_c) * k.mu_eff) if h else 0.0
+    for d in range(len(p_c)):
+        p_c[d] = (1 - k.c_c) * p_c[d] + intake * y[d]
+
+
+@_compiled
+def _update_covariance(C: Array, p_c: Array, y: Array, w: Array, h: bool, k: Constants) -> None:
     """Rank-one update by the path and rank-mu update by the steps y (mu, D), in place."""
     mu, D = y.shape
-    rank_one, rank_mu = c_cov / mu_cov, c_cov * (1 - 1 / mu_cov)
-    keep = 1 - c_cov + (0.0 if h else rank_one * c_c * (2 - c_c))
+    rank_one, rank_mu = k.c_cov / k.mu_cov, k.c_cov * (1 - 1 / k.mu_cov)
+    keep = 1 - k.c_cov + (0.0 if h else rank_one * k.c_c * (2 - k.c_c))
     for i in range(D):
         for j in range(D):
             C[i, j] = keep * C[i, j] + rank_one * p_c[i] * p_c[j]
-    for k in range(mu):
+    for m in range(mu):
         for i in range(D):
-            a = rank_mu * w[k] * y[k, i]
+            a = rank_mu * w[m] * y[m, i]
             for j in range(D):
-                C[i, j] += a * y[k, j]
+                C[i, j] += a * y[m, j]

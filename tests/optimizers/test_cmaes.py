@@ -162,13 +162,14 @@ def test_the_covariance_stalls_while_the_step_path_is_long(h):
 
 
 def test_candidates_do_not_depend_on_the_signs_of_eigenvectors(monkeypatch):
-    def other_lapack(C):
+    def with_other_lapack(C, p_sigma):
         eigenvalues, B = np.linalg.eigh(C)
-        return eigenvalues, B * np.resize([1, -1], len(C)), 0
+        B, scales = B * np.resize([1, -1], len(C)), np.sqrt(eigenvalues)
+        return B, scales, _cmaes._symmetric_root(B, scales), False
 
     here = CMAES(4, population_size=10, seed=0)
     advance(here, 10)
-    monkeypatch.setattr(_cmaes, "dsyevd", other_lapack)
+    monkeypatch.setattr(_cmaes, "_axes_and_root", with_other_lapack)
     there = CMAES(4, population_size=10, seed=0)
     advance(there, 10)
     assert there.ask() == pytest.approx(here.ask(), rel=1e-9, abs=1e-12)

@@ -29,6 +29,13 @@ def test_train_prints_the_error_of_the_run():
     assert "960" in result.stdout
 
 
+def test_train_says_how_many_are_misclassified():
+    result = symbreak("train", "two-circles", "--evaluations", 800)
+    record = train(load_problem("two-circles"), "DE-SB", max_evaluations=800)
+    assert "misclassified" in result.stdout
+    assert f"{record.rates[-1, 3]:.1%}" in result.stdout
+
+
 def test_train_compares_methods_and_saves_networks(tmp_path):
     out = tmp_path / "runs.npz"
     result = symbreak("train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", 800, "--out", out)

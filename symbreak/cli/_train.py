@@ -103,15 +103,24 @@ def _show_progress(bars: Progress, task: TaskID) -> Callable[[runs.Progress], No
 def _print_records(records: list[RunRecord]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column("method")
-    for heading in ("error (MSE)", "evaluations", "conventions", "seconds"):
+    classes = any(len(record.rates) for record in records)
+    headings = [
+        "error (MSE)",
+        *["misclassified"] * classes,
+        "evaluations",
+        "conventions",
+        "seconds",
+    ]
+    for heading in headings:
         table.add_column(heading, justify="right")
     best = min(record.error for record in records)
     for record in records:
         table.add_row(
             record.method,
             f"{record.error:.4g}",
+            *[_misclassified(record)] * classes,
             f"{record.n_evaluations:,}",
-            f"{record.spread[0, 2]:.0f} to {record.spread[-1, 2]:.1f}",
+            _conventions(record),
             f"{record.seconds:.2f}",
             style="bold" if record.error == best and len(records) > 1 else None,
         )
@@ -119,6 +128,21 @@ def _print_records(records: list[RunRecord]) -> None:
     for record in records:
         if record.n_nonfinite:
             console.print(f"{record.method}: {record.n_nonfinite:,} errors were not finite.")
+
+
+def _misclassified(record: RunRecord) -> str:
+    """Share of the test data, or else the validation data, where the validation rate was best."""
+    if not len(record.rates):
+        return ""
+    validation, test = record.rates[-1, 2:]
+    return f"{validation if np.isnan(test) else test:.1%}"
+
+
+def _conventions(record: RunRecord) -> str:
+    """Effective numbers of conventions among candidates, at first and at last."""
+    if not len(record.spread):  # stopped before anything was found
+        return ""
+    return f"{record.spread[0, 2]:.0f} to {record.spread[-1, 2]:.1f}"
 
 
 def _save(records: list[RunRecord], path: Path) -> None:

@@ -282,7 +282,7 @@ def _adapt(
     if in_partition:
         own, w_own = _own_weights(order, modified, k.w)
         if own > OWN_MEAN:
-            w_mean, replace_mean = w_own, False
+            w_mean = w_own
         if own > OWN_COVARIANCE:
             w_cov = w_own
     new_mean, steps, shift = _recombine(

@@ -206,11 +206,14 @@ def test_the_mean_starts_at_the_centroid_of_a_given_population():
     )
 
 
-@pytest.mark.parametrize("bad", ["negative", "nan"])
+@pytest.mark.parametrize("bad", ["negative", "nan", "path"])
 def test_a_covariance_that_is_not_definite_is_repaired_and_counted(bad):
     optimizer = CMAES(3, population_size=8, seed=0)
     optimizer.tell(optimizer.ask(), np.arange(8.0))
-    optimizer.C = np.diag([1.0, -3.0, 2.0]) if bad == "negative" else np.full((3, 3), np.nan)
+    if bad == "path":
+        optimizer._p_sigma[:] = 1e308
+    else:
+        optimizer.C = np.diag([1.0, -3.0, 2.0]) if bad == "negative" else np.full((3, 3), np.nan)
     optimizer._decompose()
     assert optimizer.n_repairs == 1
     eigenvalues = np.linalg.eigvalsh(optimizer.C)

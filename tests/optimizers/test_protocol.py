@@ -195,6 +195,9 @@ def test_wrong_shapes_are_refused_in_letters_and_numbers(kind):
         optimizer.tell(candidates, np.zeros(7))
     with pytest.raises(ValueError, match=r"candidates must have shape .* = \(8, 3\), got \(4, 3\)"):
         optimizer.tell(candidates[:4], np.zeros(4))
+    candidates[5, 2] = np.nan
+    with pytest.raises(ValueError, match=r"candidates must be finite, .* index \(5, 2\)"):
+        optimizer.tell(candidates, np.zeros(8))
 
 
 def test_settings_are_part_of_the_state():

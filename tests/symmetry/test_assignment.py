@@ -67,6 +67,15 @@ def test_no_candidate_gets_farther_and_the_second_time_changes_nothing(topology,
     assert np.array_equal(again, moved)
 
 
+def test_ties_that_rounding_breaks_do_not_move_a_candidate_again():
+    topology = Topology.parse("2-3-2-1")
+    breaking, rng = AssignmentBreaking(topology, exact=False), np.random.default_rng(0)
+    for _ in range(100):  # a tenth of whole numbers: equal sums come out unequal
+        population, anchor = (0.1 * rng.integers(-2, 3, (n, topology.dim)) for n in (200, 1))
+        once, _ = breaking(population, anchor[0], rng)
+        assert not breaking(once, anchor[0], rng)[1].any()
+
+
 @given(topologies(max_layers=4, max_width=4, max_replicas=1_000_000), seeds())
 def test_it_is_never_farther_than_algorithm_1(topology, seed):
     population, anchor, rng = drawn(topology, seed)

@@ -328,12 +328,14 @@ def _recombine(
     new_mean, shift, steps = np.zeros(D), np.zeros(D), np.empty((mu, D))
     for j in range(mu):
         i = order[j]
-        replaced = replace and modified[i]
+        x, y = broken[i], steps[j]
+        parent = anchor if replace and modified[i] else x
         for d in range(D):
-            x = broken[i, d]
-            new_mean[d] += w[j] * (anchor[d] if replaced else x)
-            steps[j, d] = (x - mean[d]) / sigma
-            shift[d] += x - candidates[i, d]
+            new_mean[d] += w[j] * parent[d]
+            y[d] = (x[d] - mean[d]) * (1 / sigma)
+        if modified[i]:
+            for d in range(D):
+                shift[d] += x[d] - candidates[i, d]
     return new_mean, steps, shift / mu
 
 
@@ -383,8 +385,20 @@ def _update_covariance(C: Array, p_c: Array, y: Array, w: Array, h: bool, k: Con
     for i in range(D):
         for j in range(D):
             C[i, j] = keep * C[i, j] + rank_one * p_c[i] * p_c[j]
-    for m in range(mu):
+    m = 0
+    while m + 4 <= mu:  # four steps a pass: a quarter of the traffic on C
+        y0, y1, y2, y3 = y[m], y[m + 1], y[m + 2], y[m + 3]
+        w0, w1, w2, w3 = w[m], w[m + 1], w[m + 2], w[m + 3]
+        for i in range(D):
+            a0, a1 = rank_mu * w0 * y0[i], rank_mu * w1 * y1[i]
+            a2, a3 = rank_mu * w2 * y2[i], rank_mu * w3 * y3[i]
+            row = C[i]
+            for j in range(D):
+                row[j] = row[j] + a0 * y0[j] + a1 * y1[j] + a2 * y2[j] + a3 * y3[j]
+        m += 4
+    while m < mu:
         for i in range(D):
             a = rank_mu * w[m] * y[m, i]
             for j in range(D):
                 C[i, j] += a * y[m, j]
+        m += 1

@@ -27,6 +27,8 @@ _SMALLEST = float(np.finfo(float).tiny)
 OWN_MEAN, OWN_COVARIANCE = 0.5, 0.1
 #: Up to this size no BLAS divides a decomposition among threads, and none need be forbidden.
 UNDIVIDED = 32
+#: Candidates that are drawn together, so that inner loops are long and data stay in the cache.
+ROWS = 64
 
 
 class Constants(NamedTuple):
@@ -183,15 +185,15 @@ class CMAES(Optimizer):
     def _decompose(self) -> None:
         """Eigenvectors, axis lengths and root of C, repaired if it is not positive definite."""
         self._decomposed = self.generation + 1
-        try:
-            with one_blas_thread() if self.dim > UNDIVIDED else nullcontext():
+        with one_blas_thread() if self.dim > UNDIVIDED else nullcontext():
+            try:
                 self._B, self._scales, self._root, raised = _axes_and_root(self.C, self._p_sigma)
-        except ValueError:  # not finite, or LAPACK gave up: begin again from a sphere
-            self._p_sigma, self._p_c = np.zeros(self.dim), np.zeros(self.dim)
-            self._B, self._scales, self._root, raised = *_sphere(self.dim), True
-        if raised:
-            self.C = (self._B * self._scales**2) @ self._B.T
-            self.n_repairs += 1
+            except ValueError:  # not finite, or LAPACK gave up: begin again from a sphere
+                self._p_sigma, self._p_c = np.zeros(self.dim), np.zeros(self.dim)
+                self._B, self._scales, self._root, raised = *_sphere(self.dim), True
+            if raised:
+                self.C = (self._B * self._scales**2) @ self._B.T
+                self.n_repairs += 1
 
 
 def _sphere(dim: int) -> tuple[Array, Array, Array]:
@@ -237,22 +239,28 @@ def _symmetric_root(B: Array, scales: Array) -> Array:
 def _to_candidates(z: Array, mean: Array, sigma: float, root: Array) -> None:
     """``m + sigma C^1/2 z`` for every row of z, in place; the root is symmetric."""
     N, D = z.shape
-    x = np.empty(D)
-    for i in range(N):
-        x[:] = 0.0
-        k = 0
-        while k + 4 <= D:  # four rows a pass: a quarter of the traffic on x
-            a0, a1, a2, a3 = z[i, k], z[i, k + 1], z[i, k + 2], z[i, k + 3]
-            r0, r1, r2, r3 = root[k], root[k + 1], root[k + 2], root[k + 3]
+    columns, x = np.empty((D, ROWS)), np.empty(ROWS)
+    for first in range(0, N, ROWS):
+        n = min(ROWS, N - first)
+        for i in range(n):
             for d in range(D):
-                x[d] = x[d] + a0 * r0[d] + a1 * r1[d] + a2 * r2[d] + a3 * r3[d]
-            k += 4
-        while k < D:
-            for d in range(D):
-                x[d] += z[i, k] * root[k, d]
-            k += 1
+                columns[d, i] = z[first + i, d]
         for d in range(D):
-            z[i, d] = mean[d] + sigma * x[d]
+            x[:] = 0.0
+            k = 0
+            while k + 4 <= D:  # four columns a pass: a quarter of the traffic on x
+                a0, a1, a2, a3 = root[d, k], root[d, k + 1], root[d, k + 2], root[d, k + 3]
+                c0, c1, c2, c3 = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
+                for i in range(n):
+                    x[i] = x[i] + a0 * c0[i] + a1 * c1[i] + a2 * c2[i] + a3 * c3[i]
+                k += 4
+            while k < D:
+                a, c = root[d, k], columns[k]
+                for i in range(n):
+                    x[i] = x[i] + a * c[i]
+                k += 1
+            for i in range(n):
+                z[first + i, d] = mean[d] + sigma * x[i]
 
 
 @_compiled

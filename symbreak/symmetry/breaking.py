@@ -187,15 +187,6 @@ BREAKINGS: dict[str, Callable[..., Breaking]] = {
 
 
 @_inlined
-def _agreement(theta: Array, anchor: Array, block: IntArray, m: int, n: int) -> float:
-    """Inner product of neuron m of a candidate with neuron n of the anchor."""
-    total = 0.0
-    for p in range(block.shape[1]):
-        total += theta[block[m, p]] * anchor[block[n, p]]
-    return total
-
-
-@_inlined
 def _flip(theta: Array, block: IntArray, n: int) -> None:
     for p in range(block.shape[1]):
         theta[block[n, p]] = -theta[block[n, p]]
@@ -240,8 +231,10 @@ def _flip_towards(population: Array, anchor: Array, block: IntArray, modified: M
     for i in range(len(population)):
         theta = population[i]
         for n in range(len(block)):
-            # ||-b - c||^2 < ||b - c||^2 is b.c < 0: no distance needs computing.
-            if _agreement(theta, anchor, block, n, n) < 0:
+            agreement = 0.0  # ||-b - c||^2 < ||b - c||^2 is b.c < 0: no distance needs computing
+            for p in range(block.shape[1]):
+                agreement += theta[block[n, p]] * anchor[block[n, p]]
+            if agreement < 0:
                 _flip(theta, block, n)
                 modified[i] = True
 
@@ -261,9 +254,10 @@ def _swap_towards(
         n = int(pairs[i, 1] * (N - 1))
         if n >= m:
             n += 1
-        # D_1 > D_2, with the squared lengths cancelled
-        apart = _agreement(theta, anchor, block, m, m) + _agreement(theta, anchor, block, n, n)
-        swapped = _agreement(theta, anchor, block, m, n) + _agreement(theta, anchor, block, n, m)
-        if swapped > apart:
+        gain = 0.0  # half of D_1 - D_2, the squared distances before and after
+        for p in range(block.shape[1]):
+            a, b = block[m, p], block[n, p]
+            gain += (theta[b] - theta[a]) * (anchor[a] - anchor[b])
+        if gain > 0:
             _swap(theta, block, m, n)
             modified[i] = True

@@ -63,7 +63,7 @@ def test_the_record_says_how_candidates_are_spread_over_partitions():
         evaluations, share, conventions = record.spread.T
         assert evaluations[0] == record.population_size
         growth = evaluations[1:] / evaluations[:-1]
-        assert np.all((growth >= 1.1) & (growth < 1.2 + record.population_size / evaluations[:-1]))
+        assert np.all((growth >= 1.2) & (growth < 1.3 + record.population_size / evaluations[:-1]))
         assert np.all((share >= 0) & (share <= 1))
         assert np.all((conventions >= 1) & (conventions <= 100))
         assert conventions[0] > 80

@@ -20,6 +20,7 @@ from symbreak._checks import (
     check_theta,
     large_number,
 )
+from symbreak.symmetry._assignment import sweep
 from symbreak.symmetry._chain import move_to_nearest, plan
 from symbreak.symmetry.breaking import InvariantBreaking, ProximityBreaking
 from symbreak.symmetry.operators import SignedPermutation
@@ -89,8 +90,10 @@ def _align(
         candidates, _ = InvariantBreaking(marked)(candidates, centre, rng)
     elif method == "proximity":
         candidates, _ = ProximityBreaking(marked)(candidates, centre, rng)
+    elif method == "assignment":
+        sweep(candidates, centre, marked.blocks, True)
     else:
-        steps = _check_affordable(topology) if method == "exact" else 0
+        steps = _check_affordable(topology)
         move_to_nearest(candidates, centre, topology, marked.blocks, True, steps)
     return candidates[:, :D].copy(), candidates[:, D:]
 
@@ -217,7 +220,8 @@ def spread(population: ArrayLike, anchor: ArrayLike, topology: Topology) -> Spre
     """
     candidates = _checked(population, topology, "population")
     _, marks = _align(candidates, anchor, topology, "assignment", np.random.default_rng(0))
-    counts = Counter(row.tobytes() for row in marks)
+    whole = f"V{marks.itemsize * topology.dim}"  # a row of marks as one value
+    counts = Counter(np.ascontiguousarray(marks).view(whole)[:, 0].tolist())
     own = counts[np.arange(1.0, topology.dim + 1).tobytes()]
     n = len(candidates)
     return Spread(own / n, n * n / sum(count * count for count in counts.values()))

@@ -4,7 +4,8 @@ Trains sinc (1-5-1 network, 200 samples) with the paper's population sizes and t
 evaluation and ``tell``, which breaks symmetries, in every generation. A generation's time is its
 median over repeats of the same run, one method after the other in each repeat; the table shows
 means over the generations in microseconds. "overhead" is (ask + tell) / evaluation: at 0.2 a
-training takes a fifth longer than its evaluations alone.
+training takes a fifth longer than its evaluations alone. Breaking by assignment (LA) may cost as
+much as an evaluation.
 
     python benchmarks/generation.py --json results.json
 """
@@ -19,7 +20,7 @@ from _timing import Array, Row, Tables, run
 from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer
 
 GENERATIONS = 300
-AT_MOST = 0.2
+AT_MOST, AT_MOST_BY_ASSIGNMENT = 0.2, 1.2
 
 
 def benchmark(repeats: int) -> Tables:
@@ -57,7 +58,7 @@ def _row(method: str, problem: Problem, times: Array) -> Row:
         "tell": float(tell),
         "evaluation": float(evaluation),
         "overhead": float((ask + tell) / evaluation),
-        "at most": AT_MOST,
+        "at most": AT_MOST_BY_ASSIGNMENT if "-LA" in method else AT_MOST,
     }
 
 

@@ -76,7 +76,7 @@ def align(
 
 
 def _align(
-    population: Array, anchor: ArrayLike, topology: Topology, method: str, rng: Generator
+    population: Array, anchor: ArrayLike, topology: Topology, method: str, seed: int | Generator
 ) -> tuple[Array, Array]:
     """The aligned population, and ``(1, 2, ..., D)`` moved in the same way for each candidate."""
     check_choice("method", method, ALIGNMENTS)
@@ -87,9 +87,9 @@ def _align(
         _checked([check_theta(anchor, D, "anchor")], topology, "anchor"), np.zeros(D)
     )
     if method == "invariant":
-        candidates, _ = InvariantBreaking(marked)(candidates, centre, rng)
+        candidates, _ = InvariantBreaking(marked)(candidates, centre, np.random.default_rng(seed))
     elif method == "proximity":
-        candidates, _ = ProximityBreaking(marked)(candidates, centre, rng)
+        candidates, _ = ProximityBreaking(marked)(candidates, centre, np.random.default_rng(seed))
     elif method == "assignment":
         sweep(candidates, centre, marked.blocks, True)
     else:
@@ -219,7 +219,7 @@ def spread(population: ArrayLike, anchor: ArrayLike, topology: Topology) -> Spre
     A candidate's convention is the symmetry that brings it near to the anchor, by assignment.
     """
     candidates = _checked(population, topology, "population")
-    _, marks = _align(candidates, anchor, topology, "assignment", np.random.default_rng(0))
+    _, marks = _align(candidates, anchor, topology, "assignment", seed=0)
     whole = f"V{marks.itemsize * topology.dim}"  # a row of marks as one value
     counts = Counter(np.ascontiguousarray(marks).view(whole)[:, 0].tolist())
     own = counts[np.arange(1.0, topology.dim + 1).tobytes()]

@@ -3,12 +3,14 @@
     symbreak study beyond --store beyond.db          # hours
     python scripts/beyond.py read beyond.db          # -> docs/results/beyond.csv, a row per run
     python scripts/beyond.py write                   # tables of the page, from the file
+                                                     # and benchmarks/results/alignment.json
 
 Every run is a row: its final errors, and the evaluations it took to reach the median final error
 of the paper's method of its family on that problem. Of two stores that hold the same repetition of
 a method on a problem, the later one counts. A test checks that the page says what the file says.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from symbreak.problems import problem_names
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results" / "beyond.csv"
+COSTS = ROOT / "benchmarks" / "results" / "alignment.json"
 PAGE = ROOT / "docs" / "beyond-the-paper.md"
 #: The paper's method and the best of ours, by family.
 RIVALS = {"DE": ("DE-SB", "DE-SB-LA-W"), "CMA-ES": ("CMA-ES-SB", "CMA-ES-SB-LA-P")}
@@ -114,6 +117,22 @@ def _needed(row: pd.DataFrame) -> str:
     return "never" if np.isinf(share) else f"{share:.2f}"
 
 
+def cost_table() -> list[str]:
+    """What breaking by assignment costs, in evaluations of the same candidate."""
+    table = next(iter(json.loads(COSTS.read_text(encoding="utf-8"))["tables"].values()))
+    lines = [
+        "| problem | network | sweeps, first generation | sweeps, over a search | exact | steps |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for row in table:
+        exact = f"{row['exact'] / row['evaluation']:.2g}" if row["exact"] else ""
+        lines.append(
+            f"| {row['problem']} | {row['net']} | {row['first sweeps/evaluation']:.2f} | "
+            f"{row['mean sweeps/evaluation']:.2f} | {exact} | {row['steps']:,} |"
+        )
+    return lines
+
+
 def sections() -> dict[str, list[str]]:
     """The generated parts of the page, by the name in their markers."""
     runs = pd.read_csv(RESULTS)
@@ -122,7 +141,8 @@ def sections() -> dict[str, list[str]]:
     )
     standard = runs[runs["settings"] == "{}"]
     parts = {f"{family} table": family_table(standard, family) for family in RIVALS}
-    return parts | {f"{family} variants": ablation_table(runs, family) for family in RIVALS}
+    variants = {f"{family} variants": ablation_table(runs, family) for family in RIVALS}
+    return parts | variants | {"cost table": cost_table()}
 
 
 def filled(text: str) -> str:

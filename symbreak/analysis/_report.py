@@ -295,7 +295,7 @@ def _family_figures(results: Results, anchor: str, name: str, family: str) -> It
         yield _figure(
             f"{label}-spread",
             _charts.spread_chart(results.spread, name, methods),
-            "Conventions among the candidates: above 1, symmetries divide the search.",
+            "Conventions among the candidates; 1 is agreement.",
             page_only=True,
         )
 

@@ -10,6 +10,7 @@ import fcntl
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from symbreak._blas import one_blas_thread
@@ -197,7 +199,7 @@ class _Crew:
                 args=(theirs, self._store.path, self._stop, self._checkpoint_every),
                 daemon=True,
             )
-            with _ignoring_interrupts():  # inherited: Ctrl-C is for the driver
+            with _ignoring_interrupts(), _hidden_main():  # inherited: Ctrl-C is for the driver
                 process.start()
             theirs.close()
             member = _Member(process, pipe, run)
@@ -309,3 +311,17 @@ def _ignoring_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _hidden_main() -> Iterator[None]:
+    """Keep workers from importing the user's script, which they do not need.
+
+    It may have no guard against being run again, or come from standard input.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main

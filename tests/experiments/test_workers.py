@@ -127,6 +127,18 @@ def test_on_run_tells_of_every_run(study, tmp_path):
     assert sorted(finished) == sorted(run.key for run in StudySpec.load(study).runs())
 
 
+def test_a_script_without_a_guard_or_a_file_can_run_a_study(study, uninterrupted, tmp_path):
+    store = tmp_path / "script.db"
+    script = (
+        "from symbreak.experiments import StudySpec, run_study\n"
+        f"print(run_study(StudySpec.load({str(study)!r}), {str(store)!r}, workers=2))\n"
+    )
+    command = [sys.executable, "-"]
+    result = subprocess.run(command, input=script, capture_output=True, text=True, timeout=DEADLINE)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert results(store) == uninterrupted
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers through /proc")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_killed_workers_are_replaced_and_nothing_is_lost(study, uninterrupted, tmp_path, seed):

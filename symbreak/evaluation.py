@@ -16,6 +16,9 @@ from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, check_count, check_population, check_theta
 from symbreak.problems import Dataset, Problem
 
+#: Each has its own scratch; no machine has so many cores.
+MAX_THREADS = 4_096
+
 
 class Evaluator:
     """Errors of candidate networks on the training set of a problem.
@@ -40,6 +43,10 @@ class Evaluator:
         prepare_kernels()
         self.problem = problem
         self.threads = check_count("threads", threads, 0) or os.cpu_count() or 1
+        if self.threads > MAX_THREADS:
+            raise ValueError(
+                f"threads must be at most {MAX_THREADS:,}, got {threads:,}; 0 is one per core."
+            )
         self.n_evaluations = 0
         self.n_nonfinite = 0
         self._sizes = np.array(problem.topology.sizes)

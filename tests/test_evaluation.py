@@ -100,6 +100,8 @@ def test_a_population_of_another_shape_is_refused(problem, shape):
         Evaluator(problem)(np.zeros(shape))
 
 
-def test_negative_threads_are_refused(problem):
+def test_impossible_numbers_of_threads_are_refused(problem):
     with pytest.raises(ValueError, match="threads must be a whole number of at least 0, got -1"):
         Evaluator(problem, threads=-1)
+    with pytest.raises(ValueError, match="threads must be at most 4,096, got 100,000"):
+        Evaluator(problem, threads=100_000)

@@ -17,15 +17,12 @@ from numba import njit, types
 from numba.extending import intrinsic, overload
 
 from symbreak._checks import Array, IntArray
-from symbreak.network import CLASS_SCALE, PENALTY
+from symbreak.network import CLASS_SCALE, NOISE, PENALTY, SIGNAL
 
 #: Samples that pass through all hidden layers together, so that they stay in the L1 cache.
 SAMPLE_BLOCK = 512
 #: Rows are padded with zeros to a whole number of cache lines.
 PADDING = 16
-#: A column of A that keeps no more than this part of its norm depends on the others.
-DEPENDENT = 1e-14
-
 # "contract" allows fused multiply-adds and nothing else: sign symmetry and accuracy survive it.
 _compiled = njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 # "reassoc" lets a sum over samples run in vector lanes; a test compares it with 60 digits.
@@ -171,25 +168,29 @@ def _subtract_and_dot(v: Array, d: float, a: Array, b: Array) -> float:
 
 
 @_compiled
-def _project_out(W: Array, n: int, own: Array, d: Array) -> None:
+def _project_out(W: Array, n: int, noise: Array, d: Array) -> None:
     """Take the span of the first ``n`` rows of ``W`` out of the others, which become residuals.
 
     Modified Gram-Schmidt on ``[A | Y]``: as accurate as Householder for the residual, while
     normal equations misjudge candidates by up to 94 % at cond(A) = 1e12. A row is read once for
     each column of A: the pass that subtracts one column finds the product with the next.
-    ``own`` and ``d`` (rows of W,) are scratch. Twin: ``network.fit_output_weights``.
+    Columns that keep little but their rounding errors are left out, as in the twin
+    ``network.independent_columns``. ``noise`` and ``d`` (rows of W,) are scratch.
     """
     s = _dot(W[0], W[0])
-    own[0] = s
+    noise[0] = NOISE**2 * s
     for c in range(1, len(W)):
-        own[c], d[c] = _norm_and_dot(W[c], W[0])
+        norm, d[c] = _norm_and_dot(W[c], W[0])
+        noise[c] = NOISE**2 * norm
     for j in range(n):
-        dependent = s <= DEPENDENT**2 * own[j]  # zero columns too; false for NaN, which must spread
+        dependent = s <= SIGNAL**2 * noise[j]  # zero columns too; false for NaN, which must spread
+        for c in range(j + 1, len(W)):
+            d[c] = 0.0 if dependent else d[c] / s
+            noise[c] += d[c] * d[c] * (noise[j] + NOISE**2 * s)
         a, following = W[j], W[j + 1]
-        s_next = _subtract_and_norm(following, 0.0 if dependent else d[j + 1] / s, a)
+        s = _subtract_and_norm(following, d[j + 1], a)
         for c in range(j + 2, len(W)):
-            d[c] = _subtract_and_dot(W[c], 0.0 if dependent else d[c] / s, a, following)
-        s = s_next
+            d[c] = _subtract_and_dot(W[c], d[c], a, following)
 
 
 @_compiled
@@ -249,7 +250,7 @@ def errors_into(
     XT (N_1, K padded) and YT (q, K padded) with zeros behind K; ping, pong and W (columns of A,
     the output shift's if wanted, q; K padded) are scratch. Twin: ``network.error``.
     """
-    theta, own, products = np.empty(population.shape[1]), np.empty(len(W)), np.empty(len(W))
+    theta, noise, products = np.empty(population.shape[1]), np.empty(len(W)), np.empty(len(W))
     n, q = sizes[-2], sizes[-1]
     n_columns = n + 1 if output_shift else n
     for i in range(len(population)):
@@ -261,7 +262,7 @@ def errors_into(
         for j in range(q):
             for k in range(W.shape[1]):
                 W[n_columns + j, k] = YT[j, k]
-        _project_out(W, n_columns, own, products)
+        _project_out(W, n_columns, noise, products)
         residuals = W[n_columns : n_columns + q]
         if output_tanh:
             error = penalty + _tanh_mean_square(residuals, YT, K)

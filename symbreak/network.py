@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from symbreak._checks import Array
+from symbreak._checks import Array, Mask
 from symbreak.topology import Topology
 
 Rescale = Literal["unit", "radius"]
@@ -19,6 +19,10 @@ OutputError = Literal["linear", "tanh"]
 CLASS_SCALE = 20.0
 #: Price of leaving the feasible ball, per unit of length (Section 6).
 PENALTY = 50.0
+#: Rounding errors of hidden outputs, relative to their size.
+NOISE = 2.0**-52
+#: A column of hidden outputs must keep more than so many times its rounding errors.
+SIGNAL = 1000.0
 
 
 def feasible(theta: Array, rescale: Rescale = "unit") -> tuple[Array, float]:
@@ -44,9 +48,34 @@ def hidden_outputs(theta: Array, topology: Topology, X: Array, *, shift: bool = 
     return np.column_stack([x, np.ones(len(x))]) if shift else x
 
 
+def independent_columns(A: Array) -> Mask:
+    """Which columns of A tell more than the ones before them and their own rounding errors.
+
+    Column by column, by Gram-Schmidt: a column is dependent if what is left of it is no more than
+    ``SIGNAL`` times the rounding errors in it, which grow with every subtraction. Fitted to such
+    columns, a search would look for lucky rounding errors (paper-notes).
+    """
+    rest, independent = A.copy(), np.zeros(A.shape[1], dtype=np.bool_)
+    noise = NOISE**2 * np.sum(A**2, axis=0)
+    for j in range(A.shape[1]):
+        s = rest[:, j] @ rest[:, j]
+        if s <= SIGNAL**2 * noise[j]:
+            continue
+        independent[j] = True
+        d = rest[:, j] @ rest[:, j + 1 :] / s
+        noise[j + 1 :] += d**2 * (noise[j] + NOISE**2 * s)
+        rest[:, j + 1 :] -= np.outer(rest[:, j], d)
+    return independent
+
+
 def fit_output_weights(A: Array, Y: Array) -> Array:
-    """Least-squares output weights (columns of A, q) of targets Y (K, q)."""
-    weights: Array = np.linalg.lstsq(A, Y, rcond=None)[0]  # type: ignore[assignment]
+    """Least-squares output weights (columns of A, q) of targets Y (K, q).
+
+    Dependent columns get none.
+    """
+    kept = independent_columns(A)
+    weights = np.zeros((A.shape[1], Y.shape[1]))
+    weights[kept] = np.linalg.lstsq(A[:, kept], Y, rcond=None)[0]
     return weights
 
 

@@ -29,3 +29,19 @@ def test_the_feasible_vector_and_its_penalty_are_the_papers(rescale, length):
     expected = reference.feasible(2 * length * theta, rescale)
     assert vector == pytest.approx(expected[0])
     assert penalty == pytest.approx(expected[1])
+
+
+def test_columns_that_are_only_rounding_errors_are_dependent():
+    rng = np.random.default_rng(0)
+    base, small = rng.normal(size=(50, 1)), rng.normal(size=(50, 4))
+    apart = base + 1e-6 * small
+    twice = 0.1 * base + 0.7 * apart[:, :1]  # equal but for rounding
+    A = np.hstack([base, apart, twice, np.zeros((50, 1)), base])
+    assert network.independent_columns(A).tolist() == [True] * 5 + [False] * 3
+    tiny = 1e-9 * (small @ rng.normal(size=(4, 1)) + 1e-5 * rng.normal(size=(50, 1)))
+    chain = np.hstack([base, base + 1e-9 * small, base + tiny])
+    assert network.independent_columns(chain).tolist() == [True] * 5 + [False]  # 1e-14 of 1e-9
+    weights = network.fit_output_weights(A, base)
+    assert not weights[5:].any()
+    assert A @ weights == pytest.approx(base)
+    assert network.fit_output_weights(np.zeros((5, 2)), np.ones((5, 1))).tolist() == [[0], [0]]

@@ -71,6 +71,16 @@ def test_the_record_says_how_candidates_are_spread_over_partitions():
     assert aligned.spread[-1, 2] < 5
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_search_does_not_find_lucky_rounding_errors(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(100, 1))
+    y = np.sin(5 * X) + 0.1 * rng.normal(size=(100, 1))
+    problem = Problem.from_arrays(X, y, hidden=(10,))  # more neurons than a sine needs
+    record = train(problem, "CMA-ES", max_evaluations=100_000, seed=seed)
+    assert record.network_error == pytest.approx(record.error, rel=1e-2)
+
+
 def test_the_curve_is_exact(problem):
     record = train(problem, "DE-SB", max_evaluations=1_200, seed=1)
     optimizer, evaluate = make_optimizer("DE-SB", problem, seed=1), Evaluator(problem)

@@ -6,6 +6,23 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+
+class _Handler:
+    """Asks at the first signal and raises at the second."""
+
+    def __init__(self, ask: Callable[[], None]) -> None:
+        self._ask, self._asked = ask, False
+        self.before: dict[int, Any] = {}
+
+    def __call__(self, number: int, frame: object) -> None:
+        if self._asked:
+            raise KeyboardInterrupt
+        self._asked = True
+        self._ask()
+        if isinstance(outer := self.before[number], _Handler):
+            outer(number, frame)
 
 
 @contextmanager
@@ -14,23 +31,18 @@ def deferred_interrupts(
 ) -> Iterator[None]:
     """Call ``ask`` at the first of some signals; the second raises KeyboardInterrupt.
 
-    Signals go to the main thread; elsewhere nothing is changed.
+    One inside another hears a signal first and passes it on. Signals go to the main thread;
+    elsewhere nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked = False
-
-    def handle(number: int, frame: object) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        ask()
-
-    before = {number: signal.signal(number, handle) for number in numbers}
+    handler = _Handler(ask)
+    handler.before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for each, before in handler.before.items():
+            signal.signal(each, before)

@@ -139,7 +139,7 @@ def train(
             answer = None if callback is None else callback(run.progress)
             if isinstance(answer, bool | np.bool_) and answer:
                 break
-    return run.record()
+        return run.record()
 
 
 class Training:

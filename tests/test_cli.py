@@ -162,3 +162,36 @@ def test_ctrl_c_ends_with_the_best_so_far():
         os.close(main)
     assert b"this is the best so far" in shown
     assert b"Traceback" not in shown
+
+
+def test_ctrl_c_in_the_last_generation_of_a_method_stops_before_the_next(tmp_path):
+    script = """
+import os, signal, sys
+from symbreak.cli import main
+from symbreak.training import Training
+step = Training.step
+def interrupted(self):
+    step(self)
+    if self.finished:
+        os.kill(os.getpid(), signal.SIGINT)
+Training.step = interrupted
+sys.argv = ["symbreak", "train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", "800", "--out", "a.npz"]
+main()
+"""
+    options = {"capture_output": True, "text": True, "timeout": 120, "cwd": tmp_path}
+    result = subprocess.run([sys.executable, "-c", script], **options)
+    assert result.returncode == 130
+    assert "this is the best so far" in result.stdout
+    with np.load(tmp_path / "a.npz") as saved:
+        assert {name.split("/")[0] for name in saved} == {"DE"}
+
+
+def test_names_of_methods_are_never_cut():
+    names = ("DE", "CMA-ES-SB-LA", "CMA-ES-SB-LA-P")
+    methods = [part for name in names for part in ("-m", name)]
+    for columns in ("80", "60"):
+        environment = {**os.environ, "COLUMNS": columns}
+        result = symbreak("train", "two-circles", *methods, "-n", 800, env=environment)
+        table = result.stdout[result.stdout.index("\nmethod") :]
+        for name in names:
+            assert f"\n{name} " in table

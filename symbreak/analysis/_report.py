@@ -22,6 +22,7 @@ import vl_convert
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
+from symbreak._processes import detached_start
 from symbreak._version import __version__
 from symbreak.analysis import _charts, _matrix_charts, _tables, _targets
 from symbreak.analysis._idea_chart import idea_chart
@@ -99,8 +100,9 @@ def _helpers() -> ProcessPoolExecutor:
     context = get_context("forkserver")
     context.set_forkserver_preload([__name__])
     pool = ProcessPoolExecutor(mp_context=context)
-    for _ in range(os.cpu_count() or 1):
-        pool.submit(os.getpid)
+    with detached_start():
+        for _ in range(os.cpu_count() or 1):
+            pool.submit(os.getpid)
     return pool
 
 

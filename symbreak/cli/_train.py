@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.table import Table
 
 from symbreak import METHODS, RunRecord, load_problem, problem_names, train
 from symbreak import training as runs
+from symbreak._interrupts import deferred_interrupts
 from symbreak.cli._console import console
 
 
@@ -56,22 +58,24 @@ def train_command(
         f"{data.topology.dim} parameters, {len(data.train)} samples; every network has "
         f"{data.topology.n_replicas:,} replicas"
     )
-    records: list[RunRecord] = []
-    with _progress() as bars:
-        budget = data.max_evaluations if evaluations is None else evaluations
-        tasks = {name: bars.add_task(name, total=budget, error="") for name in names}
-        for name, task in tasks.items():
-            bars.reset(task)  # its clock starts now
-            show = _show_progress(bars, task)
-            records.append(train(data, name, callback=show, **options))  # type: ignore[arg-type]
-            bars.update(task, error=f"{records[-1].error:.3g}")
-            if records[-1].interrupted:
-                break
-            bars.update(task, completed=budget)
-    _print_records(records)
-    if out is not None:
-        _save(records, out)
-    if records[-1].interrupted:
+    stop, records = threading.Event(), []
+    with deferred_interrupts(stop.set):
+        with _progress() as bars:
+            budget = data.max_evaluations if evaluations is None else evaluations
+            tasks = {name: bars.add_task(name, total=budget, error="") for name in names}
+            for name, task in tasks.items():
+                bars.reset(task)  # its clock starts now
+                show = _show_progress(bars, task, stop)
+                record = train(data, name, callback=show, **options)  # type: ignore[arg-type]
+                records.append(record)
+                bars.update(task, error=f"{record.error:.3g}")
+                if stop.is_set():
+                    break
+                bars.update(task, completed=budget)
+        _print_records(records)
+        if out is not None:
+            _save(records, out)
+    if stop.is_set():
         console.print("Stopped early; this is the best so far.")
         raise typer.Exit(130)
 
@@ -87,22 +91,25 @@ def _progress() -> Progress:
     )
 
 
-def _show_progress(bars: Progress, task: TaskID) -> Callable[[runs.Progress], None]:
+def _show_progress(
+    bars: Progress, task: TaskID, stop: threading.Event
+) -> Callable[[runs.Progress], bool]:
     """A callback that moves a bar ten times a second; generations are much shorter."""
     shown = 0.0
 
-    def show(progress: runs.Progress) -> None:
+    def show(progress: runs.Progress) -> bool:
         nonlocal shown
         if (now := time.monotonic()) - shown > 0.1:
             shown = now
             bars.update(task, completed=progress.n_evaluations, error=f"{progress.error:.3g}")
+        return stop.is_set()
 
     return show
 
 
 def _print_records(records: list[RunRecord]) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column("method")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("method", min_width=max(len(record.method) for record in records))
     classes = any(len(record.rates) for record in records)
     headings = [
         "error (MSE)",

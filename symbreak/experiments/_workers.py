@@ -10,8 +10,6 @@ import fcntl
 import multiprocessing
 import os
 import signal
-import sys
-import threading
 import time
 import traceback
 from collections import Counter
@@ -21,12 +19,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from symbreak._blas import one_blas_thread
 from symbreak._checks import check_count, check_real
 from symbreak._interrupts import deferred_interrupts
+from symbreak._processes import detached_start
 from symbreak.experiments._schema import StoreError
 from symbreak.experiments._spec import RunSpec, StudySpec
 from symbreak.experiments._store import Store
@@ -199,7 +197,7 @@ class _Crew:
                 args=(theirs, self._store.path, self._stop, self._checkpoint_every),
                 daemon=True,
             )
-            with _ignoring_interrupts(), _hidden_main():  # inherited: Ctrl-C is for the driver
+            with detached_start():
                 process.start()
             theirs.close()
             member = _Member(process, pipe, run)
@@ -299,29 +297,3 @@ def _do(
 def _resumed(run: RunSpec, store: Store) -> Training | None:
     state = store.load_checkpoint(run.key)
     return None if state is None else Training.from_state(run.load_problem(), state)
-
-
-@contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _hidden_main() -> Iterator[None]:
-    """Keep workers from importing the user's script, which they do not need.
-
-    It may have no guard against being run again, or come from standard input.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main

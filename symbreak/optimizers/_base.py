@@ -10,7 +10,15 @@ from numba import njit
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._checks import Array, Mask, check_count, check_finite, check_population, unknown
+from symbreak._checks import (
+    Array,
+    Mask,
+    check_count,
+    check_finite,
+    check_magnitude,
+    check_population,
+    unknown,
+)
 from symbreak.symmetry import BREAKINGS, Breaking, NoBreaking
 from symbreak.topology import Topology
 
@@ -87,7 +95,7 @@ class Optimizer(ABC):
         if initial_population is not None:
             name = "initial_population"
             self._asked = self._check_shape(initial_population, name).copy()
-            check_finite(name, self._asked)
+            check_magnitude(name, self._asked)
 
     @property
     def step_size(self) -> float | None:

@@ -1,8 +1,11 @@
 """The report as files, and as a page in a real browser."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -126,6 +129,19 @@ def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):
         assert result.returncode == code
         assert message in " ".join(result.stderr.split())
         assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c_ends_a_report_without_a_traceback(store, tmp_path):
+    command = [sys.executable, "-m", "symbreak", "report", str(store), "--out", str(tmp_path / "r")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, start_new_session=True) as process:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "r").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)  # until its helpers have been started
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in err
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, count, repeat
 from multiprocessing import get_context
@@ -77,10 +77,32 @@ def write_report(
         raise ValueError(f"a report needs a folder, and {folder} is a file.")
     say("reading the store")
     with Store(store, create=False) as opened:
-        pool = _helpers() if formats and opened.count("run") else None
-        results = Results.of(opened)
-    folder.mkdir(parents=True, exist_ok=True)
-    say("computing statistics")
+        drawn = bool(formats and opened.count("run"))
+        with _helpers() if drawn else nullcontext() as pool:
+            results = Results.of(opened)
+            folder.mkdir(parents=True, exist_ok=True)
+            say("computing statistics")
+            _write_tables(results, folder)
+            say("drawing charts")
+            files = _FigureFiles(folder / "figures", tuple(formats))
+            page = _page(results, Path(store), refresh, files, pool)
+    _replace(folder / "index.html", page)
+    return folder / "index.html"
+
+
+@contextmanager
+def _helpers() -> Iterator[ProcessPoolExecutor]:
+    """Processes to draw with; they load what they need while this one reads the store."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    with ProcessPoolExecutor(mp_context=context) as pool:
+        with detached_start():
+            for _ in range(os.cpu_count() or 1):
+                pool.submit(os.getpid)
+        yield pool
+
+
+def _write_tables(results: Results, folder: Path) -> None:
     runs = results.runs.drop(columns="versions")  # the page says them, once
     (folder / "results.csv").write_text(runs.to_csv(index=False), encoding="utf-8")
     for ending, table in (
@@ -89,21 +111,6 @@ def write_report(
         ("csv", _tables.csv_table),
     ):
         (folder / f"table.{ending}").write_text(table(results), encoding="utf-8")
-    say("drawing charts")
-    files = _FigureFiles(folder / "figures", tuple(formats))
-    _replace(folder / "index.html", _page(results, Path(store), refresh, files, pool))
-    return folder / "index.html"
-
-
-def _helpers() -> ProcessPoolExecutor:
-    """Processes to draw with; they load what they need while this one reads the store."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    pool = ProcessPoolExecutor(mp_context=context)
-    with detached_start():
-        for _ in range(os.cpu_count() or 1):
-            pool.submit(os.getpid)
-    return pool
 
 
 def _replace(path: Path, text: str) -> None:
@@ -146,15 +153,14 @@ def _page(
     files: _FigureFiles,
     pool: ProcessPoolExecutor | None,
 ) -> str:
-    with pool or nullcontext():
-        # Charts and their files take almost all of the time, so problems are shared out.
-        run = pool.map if pool else map
-        sections = run(_problem_section, results.by_problem(), count(), repeat(files))
-        overview, idea = _overview(results), [_figure("idea", idea_chart())]
-        saved = run(files.save, [[*overview, *idea]])
-        common = _common_parts(results, store)  # meanwhile
-        problems = list(sections)
-        list(saved)  # raises what went wrong
+    # Charts and their files take almost all of the time, so problems are shared out.
+    run = pool.map if pool else map
+    sections = run(_problem_section, results.by_problem(), count(), repeat(files))
+    overview, idea = _overview(results), [_figure("idea", idea_chart())]
+    saved = run(files.save, [[*overview, *idea]])
+    common = _common_parts(results, store)  # meanwhile
+    problems = list(sections)
+    list(saved)  # raises what went wrong
     parts = [figures for problem in problems for figures in problem["families"].values()]
     figures = [*overview, *chain.from_iterable(parts), *idea]
     specs = ",".join(f"{json.dumps(figure.id)}:{figure.spec}" for figure in figures)

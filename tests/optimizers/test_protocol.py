@@ -160,6 +160,7 @@ def test_asking_twice_gives_the_same_candidates(method):
         ({"population_size": 8, "seed": None}, "seed .* got None"),
         ({"population_size": 8, "initial_population": np.zeros((7, 3))}, r"\(8, 3\), got \(7, 3\)"),
         ({"population_size": 8, "initial_population": np.full((8, 3), np.nan)}, "must be finite"),
+        ({"population_size": 8, "initial_population": np.full((8, 3), 1e200)}, "below 1e.100"),
         (
             {"population_size": 8, "breaking": ProximityBreaking(Topology.parse("1-5-1"))},
             "dim must be 10, got 3",

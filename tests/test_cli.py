@@ -195,3 +195,5 @@ def test_names_of_methods_are_never_cut():
         table = result.stdout[result.stdout.index("\nmethod") :]
         for name in names:
             assert f"\n{name} " in table
+        assert "seconds\n" in table
+        assert "…" not in table

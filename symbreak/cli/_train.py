@@ -10,6 +10,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -131,7 +132,8 @@ def _print_records(records: list[RunRecord]) -> None:
             f"{record.seconds:.2f}",
             style="bold" if record.error == best and len(records) > 1 else None,
         )
-    console.print(table)
+    # A terminal wraps what is too wide for it; rich would cut it.
+    Console(highlight=False, width=max(console.width, 80)).print(table)
     for record in records:
         if record.n_nonfinite:
             console.print(f"{record.method}: {record.n_nonfinite:,} errors were not finite.")

@@ -47,6 +47,7 @@ bench: $(DEV_STAMP)  ## Speed against the floor and against peers
 	$(BIN)/python benchmarks/alignment.py --json benchmarks/results/alignment.json
 	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python scripts/update_readme.py
+	$(BIN)/python scripts/beyond.py write
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -23,6 +23,7 @@ from symbreak.network import CLASS_SCALE, NOISE, PENALTY, SIGNAL
 SAMPLE_BLOCK = 512
 #: Rows are padded with zeros to a whole number of cache lines.
 PADDING = 16
+
 # "contract" allows fused multiply-adds and nothing else: sign symmetry and accuracy survive it.
 _compiled = njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 # "reassoc" lets a sum over samples run in vector lanes; a test compares it with 60 digits.

@@ -48,6 +48,18 @@ def test_tanh_is_within_three_ulp_of_the_true_value():
             assert abs(mpmath.mpf(ours) - true) <= 3 * np.spacing(float(true)), value
 
 
+def test_the_fraction_in_tanh_is_as_near_as_it_says():
+    with mpmath.workprec(200):
+        for i in range(1, 201):
+            h = mpmath.log(2) / 4 * i / 200
+            g = h * h
+            P, Q = (
+                1 + g * (a + g * b)
+                for a, b in ((_kernels._P1, _kernels._P2), (_kernels._Q1, _kernels._Q2))
+            )
+            assert abs(h * P / Q / mpmath.tanh(h) - 1) < 6e-18
+
+
 def test_tanh_is_exactly_odd_and_right_at_the_ends():
     x = np.random.default_rng(1).normal(scale=5, size=10_000)
     assert np.array_equal(our_tanh(-x), -our_tanh(x))

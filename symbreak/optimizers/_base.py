@@ -122,9 +122,9 @@ class Optimizer(ABC):
             raise ValueError(
                 f"errors must have shape (N_p,) = ({self.population_size},), got {errors.shape}."
             )
-        leader, usable = _look_through(candidates, errors)
-        if not usable:
-            check_finite("candidates", candidates)
+        leader, finite = _look_through(candidates, errors)
+        if not finite:
+            check_finite("candidates", candidates)  # says where
         if errors[leader] < self.best.error:
             self.best = Best(candidates[leader].copy(), float(errors[leader]))
         self._update(candidates, errors)

@@ -334,13 +334,14 @@ def _recombine(
     """
     mu, D = len(w), len(mean)
     new_mean, shift, steps = np.zeros(D), np.zeros(D), np.empty((mu, D))
+    per_sigma = 1 / sigma  # a division for each number would take a third of the time
     for j in range(mu):
         i = order[j]
         x, y = broken[i], steps[j]
         parent = anchor if replace and modified[i] else x
         for d in range(D):
             new_mean[d] += w[j] * parent[d]
-            y[d] = (x[d] - mean[d]) * (1 / sigma)
+            y[d] = (x[d] - mean[d]) * per_sigma
         if modified[i]:
             for d in range(D):
                 shift[d] += x[d] - candidates[i, d]

@@ -38,9 +38,12 @@ def test_columns_that_are_only_rounding_errors_are_dependent():
     twice = 0.1 * base + 0.7 * apart[:, :1]  # equal but for rounding
     A = np.hstack([base, apart, twice, np.zeros((50, 1)), base])
     assert network.independent_columns(A).tolist() == [True] * 5 + [False] * 3
-    tiny = 1e-9 * (small @ rng.normal(size=(4, 1)) + 1e-5 * rng.normal(size=(50, 1)))
-    chain = np.hstack([base, base + 1e-9 * small, base + tiny])
-    assert network.independent_columns(chain).tolist() == [True] * 5 + [False]  # 1e-14 of 1e-9
+    # what is left of the third is 1e-10, far above its own rounding errors of 1e-16, but a hundred
+    # thousand times the second is taken from it, with what that has of errors
+    a, b = small[:, :1], small[:, 1:2]
+    grown = np.hstack([base, base + 1e-8 * a, base + 1e-3 * a + 1e-10 * b])
+    assert network.independent_columns(grown).tolist() == [True, True, False]
+    assert network.independent_columns(grown[:, [0, 2]]).all()
     weights = network.fit_output_weights(A, base)
     assert not weights[5:].any()
     assert A @ weights == pytest.approx(base)

@@ -44,7 +44,7 @@ def hidden_outputs(theta: Array, topology: Topology, X: Array, *, shift: bool = 
     """
     x = X
     for layer in topology.layers(theta):
-        x = np.tanh(x @ layer[:, :-1].T + layer[:, -1])
+        x = topology.activation.f(x @ layer[:, :-1].T + layer[:, -1])
     return np.column_stack([x, np.ones(len(x))]) if shift else x
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symbreak._checks import IntArray
+from symbreak.activations import TANH, Activation, find_activation
 
 Entry = TypeVar("Entry", bound=np.generic)
 
@@ -20,10 +21,12 @@ class Topology:
     """Layer sizes ``(N_1, ..., N_L)`` of a feedforward network, inputs and outputs included.
 
     Only the hidden layers are searched; the output weights are solved for (Eq. 10).
-    Hidden layers are counted from 0: ``layer`` h is the paper's ``l = h + 2``.
+    Hidden layers are counted from 0: ``layer`` h is the paper's ``l = h + 2``. The activation of
+    the hidden neurons, by name or as an ``Activation``, says which symmetries there are.
     """
 
     sizes: tuple[int, ...]
+    activation: Activation = TANH
 
     def __post_init__(self) -> None:
         sizes = tuple(self.sizes)
@@ -33,19 +36,24 @@ class Topology:
                 f"whole number from 1 up, got {self.sizes!r}. Example: Topology((2, 3, 1))."
             )
         object.__setattr__(self, "sizes", tuple(int(n) for n in sizes))
+        object.__setattr__(self, "activation", find_activation(self.activation))
 
     @classmethod
     def parse(cls, text: str) -> Topology:
-        """Read the paper's notation, e.g. ``"2-3-1-3-1"``."""
+        """Read the paper's notation, ``"2-3-1-3-1"``, or ``"2-3-1-3-1 relu"``."""
+        sizes, _, activation = text.strip().partition(" ")
+        kind = find_activation(activation.strip() or "tanh")
         try:
-            return cls(tuple(int(n) for n in text.split("-")))
+            return cls(tuple(int(n) for n in sizes.split("-")), kind)
         except ValueError:
             raise ValueError(
-                f"a topology is layer sizes joined by '-', like '2-3-1-3-1', got {text!r}."
+                "a topology is layer sizes joined by '-', like '2-3-1-3-1', and an activation "
+                f"if it is not tanh, like '1-5-1 relu', got {text!r}."
             ) from None
 
     def __str__(self) -> str:
-        return "-".join(map(str, self.sizes))
+        sizes = "-".join(map(str, self.sizes))
+        return sizes if self.activation is TANH else f"{sizes} {self.activation}"
 
     @property
     def n_inputs(self) -> int:
@@ -105,10 +113,18 @@ class Topology:
             rows[:, -1].copy() for rows in self.layers(np.arange(self.dim, dtype=np.int64))
         )
 
+    @property
+    def signed(self) -> bool:
+        """Whether neurons can be flipped as well as reordered."""
+        return self.activation.odd
+
     @cached_property
     def n_replicas(self) -> int:
-        """Number of exact replicas of a network, the product of ``2^N N!`` over layers."""
-        return math.prod(2**n * math.factorial(n) for n in self.hidden)
+        """Number of exact replicas of a network.
+
+        The product over layers of ``2^N N!``, or ``N!`` where neurons cannot be flipped.
+        """
+        return math.prod((2**n if self.signed else 1) * math.factorial(n) for n in self.hidden)
 
 
 def _is_whole(n: object) -> bool:

@@ -8,6 +8,7 @@ from symbreak.problems._problem import (
     Dataset,
     Problem,
     Scaling,
+    Task,
     load_problem,
     problem_names,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "Dataset",
     "Problem",
     "Scaling",
+    "Task",
     "load_problem",
     "problem_names",
     "read_problem",

@@ -1,0 +1,331 @@
+"""What a training yields and a person keeps: a network that predicts in the units of its data.
+
+A model is a plain value. It holds no training data and needs no evaluator; saved, it is a JSON
+file from which nothing can be executed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symbreak._blas import single_threaded_blas
+from symbreak._checks import Array, as_matrix, check_choice, check_finite
+from symbreak.activations import find_activation
+from symbreak.network import hidden_outputs
+from symbreak.problems import Scaling, Task
+from symbreak.topology import Topology
+
+#: What is applied to the weighted sums of the outputs: nothing, the paper's tanh for classes that
+#: were fitted by least squares, or softmax for classes with probabilities.
+Output = Literal["linear", "tanh", "softmax"]
+
+FORMAT, FORMAT_VERSION = "symbreak-model", 1
+#: A larger file is not a small network.
+MAX_FILE = 64 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A complete network with the units of its data.
+
+    Attributes:
+        topology: Layer sizes and activation.
+        task: What it was trained for.
+        theta: Parameters (D,) of the hidden layers.
+        output_weights: (N_{L-1}, q), with a last row if the outputs have a shift.
+        inputs: From the units of the inputs to normalised ones.
+        targets: The same for the targets; the identity for classes.
+        output: What is applied to the weighted sums of the outputs.
+        classes: Labels, in the order of the outputs; empty if the task is not classification.
+        feature_names: Names of the inputs; empty if they have none.
+        target_names: Names of the targets; empty if they have none.
+        origin: Where it came from: problem, method, seed, evaluations, error, versions.
+    """
+
+    topology: Topology
+    task: Task
+    theta: Array = field(repr=False)
+    output_weights: Array = field(repr=False)
+    inputs: Scaling = field(repr=False)
+    targets: Scaling = field(repr=False)
+    output: Output = "linear"
+    classes: tuple[Any, ...] = ()
+    feature_names: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
+    origin: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        check_choice("task", self.task, get_args(Task))
+        check_choice("output", self.output, get_args(Output))
+        net, q = self.topology, self.topology.n_outputs
+        n_weights = len(self.output_weights)
+        self._check_shape("theta", self.theta, (net.dim,))
+        if n_weights not in (net.hidden[-1], net.hidden[-1] + 1):
+            n_weights = net.hidden[-1]
+        self._check_shape("output_weights", self.output_weights, (n_weights, q))
+        for name, n in (("inputs", net.n_inputs), ("targets", q)):
+            scaling = getattr(self, name)
+            self._check_shape(f"{name}.mean", scaling.mean, (n,))
+            self._check_shape(f"{name}.scale", scaling.scale, (n,))
+            if not (scaling.scale > 0).all():
+                raise ValueError(f"{name}.scale must be positive.")
+        if (self.task == "classification") != bool(self.classes) or len(self.classes) not in (0, q):
+            raise ValueError(
+                f"a model of {q} outputs for {self.task} cannot have {len(self.classes)} classes."
+            )
+        for name, n in (("feature_names", net.n_inputs), ("target_names", q)):
+            if len(names := getattr(self, name)) not in (0, n):
+                raise ValueError(f"{name} must be {n} names or none, got {len(names)}.")
+
+    def _check_shape(self, name: str, values: Array, shape: tuple[int, ...]) -> None:
+        if values.shape != shape:
+            raise ValueError(
+                f"{name} must have shape {shape} for a {self.topology} network, got {values.shape}."
+            )
+        check_finite(name, values)
+
+    @property
+    def output_shift(self) -> bool:
+        """Whether the outputs have a shift, the last row of ``output_weights``."""
+        return len(self.output_weights) > self.topology.hidden[-1]
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predictions for inputs X (K, d), both in the units of the data.
+
+        Labels (K,) of classes; else numbers, (K,) for a single target and (K, q) for more.
+        """
+        outputs = self.outputs(X)
+        if self.classes:
+            return self._labels[outputs.argmax(axis=1)]
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    @single_threaded_blas
+    def outputs(self, X: ArrayLike) -> Array:
+        """Outputs (K, q): targets in the units of the data, or a score for each class.
+
+        Scores are the larger the likelier, and probabilities if ``output`` is ``"softmax"``.
+        """
+        z = self._hidden(X) @ self.output_weights
+        if self.output == "softmax":
+            z = np.exp(z - z.max(axis=1, keepdims=True))
+            return z / z.sum(axis=1, keepdims=True)
+        # tanh would saturate and make ties; what it is applied to has the same order
+        return z if self.classes else self.targets.undo(z)
+
+    def error(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Share of samples misclassified, or mean squared error in normalised targets.
+
+        Targets are normalised by the training set, so 0 is perfect, and 1 is what predicting their
+        mean would give there.
+        """
+        if self.classes:
+            truth = np.asarray(y)
+            if truth.ndim != 1:
+                raise ValueError(f"y must hold one class label per sample, got {truth.shape}.")
+            predicted = self.predict(X)
+            self._check_samples(len(predicted), len(truth))
+            return float(np.mean(predicted != truth))
+        values = np.asarray(y)
+        truth = as_matrix("y", values[:, None] if values.ndim == 1 else values, "(K,) or (K, q)")
+        if truth.shape[1] != self.topology.n_outputs:
+            raise ValueError(
+                f"y must have {self.topology.n_outputs} columns, got {truth.shape[1]}."
+            )
+        outputs = self.outputs(X)
+        self._check_samples(len(outputs), len(truth))
+        return float(np.mean(((outputs - truth) / self.targets.scale) ** 2))
+
+    @staticmethod
+    def _check_samples(n_x: int, n_y: int) -> None:
+        if n_x != n_y:
+            raise ValueError(
+                f"X and y must have the same number K of samples, got {n_x} and {n_y}."
+            )
+
+    def _hidden(self, X: ArrayLike) -> Array:
+        matrix = as_matrix("X", X)
+        if matrix.shape[1] != self.topology.n_inputs:
+            raise ValueError(
+                f"X must have shape (K, d) = (K, {self.topology.n_inputs}) for a {self.topology} "
+                f"network, got {matrix.shape}."
+            )
+        return hidden_outputs(
+            self.theta, self.topology, self.inputs(matrix), shift=self.output_shift
+        )
+
+    @cached_property
+    def _labels(self) -> NDArray[Any]:
+        return np.array(self.classes)
+
+    def save(self, path: str | Path) -> None:
+        """Write a JSON file, whole or not at all; ``Model.load`` reads it back to the last bit."""
+        write_text(Path(path), self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Model:
+        """Read a model that ``save`` wrote.
+
+        Raises:
+            ValueError: if there is none, or the file is not what ``save`` writes; with the reason.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise ValueError(f"there is no model file {str(path)!r}.")
+        if path.stat().st_size > MAX_FILE:
+            raise ValueError(f"{path} is no model file: it has more than {MAX_FILE >> 20} MiB.")
+        try:
+            return cls.from_json(path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise ValueError(f"{path} is no model file: it is not UTF-8 text.") from None
+        except ValueError as error:
+            raise ValueError(f"{path} is no model file: {error}") from None
+
+    def to_json(self) -> str:
+        """The text of a model file."""
+        facts = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "net": list(self.topology.sizes),
+            "activation": self.topology.activation.name,
+            "task": self.task,
+            "output": self.output,
+            "classes": [_plain(label) for label in self.classes],
+            "feature_names": list(self.feature_names),
+            "target_names": list(self.target_names),
+            "inputs": {"mean": self.inputs.mean.tolist(), "scale": self.inputs.scale.tolist()},
+            "targets": {"mean": self.targets.mean.tolist(), "scale": self.targets.scale.tolist()},
+            "theta": self.theta.tolist(),
+            "output_weights": self.output_weights.tolist(),
+            "origin": dict(self.origin),
+        }
+        return json.dumps(facts, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Model:
+        """The model of ``to_json``.
+
+        Raises:
+            ValueError: if the text is not that of a model.
+        """
+        facts = _read_facts(text)
+        topology = Topology(
+            tuple(_list(facts, "net")),
+            find_activation(facts.get("activation")),  # type: ignore[arg-type]
+        )
+        return cls(
+            topology,
+            facts.get("task"),
+            _array(facts, "theta", 1),
+            _array(facts, "output_weights", 2),
+            _scaling(facts, "inputs"),
+            _scaling(facts, "targets"),
+            facts.get("output"),
+            tuple(_labels(facts, "classes", (str, int, float, bool))),
+            tuple(_labels(facts, "feature_names", (str,))),
+            tuple(_labels(facts, "target_names", (str,))),
+            _mapping(facts, "origin"),
+        )
+
+    def with_origin(self, **facts: Any) -> Model:
+        """The same model, with more said about where it came from."""
+        return dataclasses.replace(self, origin={**self.origin, **facts})
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all: a full disk or a kill leaves what was there."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("x", encoding="utf-8") as file:  # never through somebody's link
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _plain(label: Any) -> Any:
+    value = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(value, str | int | float | bool):
+        raise ValueError(
+            f"class labels of a saved model must be texts, numbers or truth values, got {label!r}."
+        )
+    return value
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"it holds {constant}.")
+
+
+def _read_facts(text: str) -> dict[str, Any]:
+    try:
+        facts = json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON, or cut short: {error}.") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply.") from None
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise ValueError(f"it does not say that its format is {FORMAT!r}.")
+    version = facts.get("version")
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"it has version {version!r}, this symbreak reads {FORMAT_VERSION}; upgrade symbreak."
+        )
+    return facts
+
+
+def _list(facts: Mapping[str, Any], name: str) -> list[Any]:
+    if not isinstance(values := facts.get(name), list):
+        raise ValueError(f"{name} must be a list, got {type(values).__name__}.")
+    return values
+
+
+def _mapping(facts: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(values := facts.get(name), dict):
+        raise ValueError(f"{name} must be an object, got {type(values).__name__}.")
+    return values
+
+
+def _labels(facts: Mapping[str, Any], name: str, kinds: tuple[type, ...]) -> list[Any]:
+    values = _list(facts, name)
+    if not all(isinstance(value, kinds) for value in values):
+        raise ValueError(f"{name} must be plain values, got {values!r:.80}.")
+    if len(set(values)) < len(values):
+        raise ValueError(f"{name} must differ from each other.")
+    return values
+
+
+def _scaling(facts: Mapping[str, Any], name: str) -> Scaling:
+    parts = _mapping(facts, name)
+    return Scaling(_array(parts, "mean", 1), _array(parts, "scale", 1))
+
+
+def _array(facts: Mapping[str, Any], name: str, ndim: int) -> Array:
+    values = _list(facts, name)
+    rows = values if ndim == 2 else [values]
+    if not all(isinstance(row, list) and all(map(_is_number, row)) for row in rows):
+        raise ValueError(f"{name} must be {ndim}-dimensional and hold finite numbers only.")
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError(f"{name} must have rows of equal length.")
+    return np.array(values, dtype=np.float64)
+
+
+def _is_number(value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

@@ -6,8 +6,9 @@ from symbreak.evaluation import Evaluator
 from symbreak.methods import METHODS, make_optimizer
 from symbreak.optimizers import CMAES, DE
 from symbreak.problems import Problem, load_problem, problem_names
+from symbreak.records import RunRecord
 from symbreak.topology import Topology
-from symbreak.training import RunRecord, train
+from symbreak.training import train
 
 __all__ = [
     "CMAES",

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from symbreak import _kernels, network
 from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, check_count, check_population, check_theta
+from symbreak.models import Model
 from symbreak.problems import Dataset, Problem
 
 #: Each has its own scratch; no machine has so many cores.
@@ -87,6 +88,21 @@ class Evaluator:
         vector = np.empty_like(theta)
         penalty = _kernels.feasible(theta, self.problem.rescale == "radius", vector)
         return vector, float(penalty)
+
+    def solve(self, theta: ArrayLike) -> Model:
+        """The complete network of a candidate (D,), output weights by least squares."""
+        problem = self.problem
+        vector, _ = self.evaluated(theta)
+        return Model(
+            problem.topology,
+            problem.task,
+            vector,
+            self.output_weights(theta),
+            problem.inputs,
+            problem.targets,
+            "tanh" if problem.task == "classification" else "linear",
+            problem.classes,
+        )
 
     @single_threaded_blas
     def output_weights(self, theta: ArrayLike) -> Array:

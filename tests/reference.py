@@ -719,7 +719,7 @@ def cmaes_generation(
     break_one: BreakOne | None,
     replace_mean: bool = False,
     damped: bool = False,
-    in_partition: bool = False,
+    own_partition: bool = False,
 ) -> CMAESState:
     """Carry out one generation of CMA-ES with symmetry breaking (Algorithm 3, Eqs. 45 and 46).
 
@@ -734,7 +734,7 @@ def cmaes_generation(
             order given; None for plain CMA-ES.
         replace_mean: Whether the anchor stands in for modified candidates in the mean.
         damped: Whether the shift of breaking damps the step size.
-        in_partition: Whether modified candidates are left out, of the mean where the others hold
+        own_partition: Whether modified candidates are left out, of the mean where the others hold
             more than half of the weight, of the covariance where they hold more than a tenth.
 
     Returns:
@@ -755,7 +755,7 @@ def cmaes_generation(
     shift = ranked[:mu].mean(axis=0) - candidates[order][:mu].mean(axis=0)
 
     share, own = own_weights(k["weights"], ranked_modified)
-    if in_partition and share > 0.5:
+    if own_partition and share > 0.5:
         mean = algorithm_3(ranked, ranked_modified, anchor, own, False)
     else:
         mean = algorithm_3(ranked, ranked_modified, anchor, k["weights"], replace_mean)
@@ -767,7 +767,7 @@ def cmaes_generation(
     unbiased = math.hypot(*p_sigma) / math.sqrt(1.0 - (1.0 - c_sigma) ** (2 * g))
     h = 1.0 if unbiased / k["chi_n"] < 1.4 + 2.0 / (N + 1.0) else 0.0
     p_c = (1.0 - c_c) * state.p_c + h * math.sqrt(c_c * (2.0 - c_c) * mu_eff) * y
-    weights = own if in_partition and share > 0.1 else k["weights"]
+    weights = own if own_partition and share > 0.1 else k["weights"]
     C = next_covariance(state, ranked, p_c, h, k, weights)
     sigma = next_sigma(state.sigma, p_sigma, shift, errors[order], k, damped)
     return CMAESState(mean, sigma, C, p_sigma, p_c, g)

@@ -15,7 +15,7 @@ LAYERS = [
     {"network", "symmetry", "problems"},
     {"_kernels", "models"},
     {"evaluation", "optimizers"},
-    {"methods"},
+    {"methods", "records", "history"},
     {"training"},
     {"experiments"},
     {"analysis"},

@@ -18,8 +18,9 @@ def problem():
 
 
 def assert_same_run(a, b):
+    assert a.model.to_json() == b.model.to_json()
     for field in dataclasses.fields(a):
-        if field.name not in ("seconds", "versions"):
+        if field.name not in ("seconds", "versions", "model"):
             same = np.array_equal(getattr(a, field.name), getattr(b, field.name))
             assert same, field.name
 
@@ -187,14 +188,26 @@ def test_rates_are_taken_over_when_the_validation_rate_improves():
     assert set(record.rates[:, 0]) <= set(record.evaluations)
     assert np.all((record.rates[:, 1:] >= 0) & (record.rates[:, 1:] <= 1))
     assert record.rates[-1, 3] < record.rates[0, 3]
-    # the rates are those of the network that was best then
-    n = int(record.rates[-1, 0])
-    then = train(problem, "DE-SB", max_evaluations=-(-n // 100) * 100, seed=0, population_size=100)
-    if then.evaluations[-2] == n:
-        evaluate = Evaluator(problem)
-        for column, data in enumerate((problem.train, problem.validation, problem.test), start=1):
-            rate = evaluate.error_rate(then.theta, then.output_weights, data)
-            assert record.rates[-1, column] == rate
+    # the rates are those of the network that is kept
+    for column, data in enumerate((problem.train, problem.validation, problem.test), start=1):
+        assert record.rates[-1, column] == record.model.error_on(data)
+    assert not np.array_equal(record.model.theta, record.theta)  # trained longer, and overfitted
+
+
+def test_validation_and_test_sets_count_for_regression_too():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, size=(90, 2))
+    y = 100 + 5 * np.sin(4 * X[:, 0]) + rng.normal(size=90)
+    parts = [(X[i : i + 30], y[i : i + 30]) for i in (0, 30, 60)]
+    problem = Problem.from_arrays(
+        *parts[0], hidden=(6,), validation=parts[1], test=parts[2], name="noisy"
+    )
+    record = train(problem, "DE-SB", max_evaluations=20_000, seed=0)
+    assert np.all(np.diff(record.rates[:, 2]) < 0)
+    for column, part in enumerate(parts, start=1):
+        assert record.rates[-1, column] == pytest.approx(record.model.error(*part), rel=1e-9)
+    last = Evaluator(problem).solve(record.theta)
+    assert last.error(*parts[1]) > 1.1 * record.model.error(*parts[1])  # it has overfitted since
 
 
 @pytest.mark.parametrize("output_error", ["linear", "tanh"])
@@ -269,13 +282,12 @@ def test_a_state_of_other_data_is_refused(problem):
 def test_counts_and_time_survive_an_interruption(problem):
     run = Training(problem, "CMA-ES-SB", max_evaluations=2_000)
     run.step()
-    run._optimizer.n_repairs, run._optimizer.n_bounded = 3, 4
-    run._evaluate.n_nonfinite = 5
+    run._optimizer.counters |= {"repairs": 3, "bounded": 4, "nonfinite": 5}
     run._seconds = 100.0
     other = Training.from_state(problem, run.state())
     other.step()
     record = other.record()
-    assert (record.n_repairs, record.n_bounded, record.n_nonfinite) == (3, 4, 5)
+    assert record.counters == {"nonfinite": 5, "repairs": 3, "bounded": 4}
     assert record.seconds > 100
 
 
@@ -298,20 +310,15 @@ def test_non_finite_errors_are_counted_and_the_rest_goes_on():
     run = Training(problem, "DE-SB", max_evaluations=400, population_size=10)
     honest = run._evaluate
 
-    class Broken:
-        n_nonfinite = 0
-        evaluated, output_weights = honest.evaluated, honest.output_weights
-        network_error = honest.network_error
+    def broken(population):
+        errors = honest(population)
+        errors[::2] = np.inf
+        return errors
 
-        def __call__(self, population):
-            errors = honest(population)
-            errors[::2] = np.inf
-            self.n_nonfinite += len(errors[::2])
-            return errors
-
-    run._evaluate = Broken()
+    run._evaluate = broken
     while not run.finished:
         run.step()
+    run._evaluate = honest
     record = run.record()
     assert record.n_nonfinite == 200
     assert np.isfinite(record.errors).all()

@@ -31,13 +31,6 @@ BUILT_IN = ("smoke", "quick", "paper", "beyond")
 STUDY_KEYS = ("name", "problems", "methods", "repetitions", "seed", "data_seed", "data")
 TABLES = ("budgets", "problem", "method", "data_file")
 PROBLEM_KEYS = ("hidden", "population_size", "rescale", "output_error", "output_shift")
-METHOD_KEYS = {
-    "DE": (
-        *("problems", "population_size", "F", "CR", "inflate", "dither", "whole_share"),
-        "anchor",
-    ),
-    "CMA-ES": ("problems", "population_size", "sigma", "replace_mean", "in_partition"),
-}
 FILE_KEYS = ("file", "targets", "hidden", "task", "validation", "test", "max_evaluations")
 
 
@@ -269,9 +262,11 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
     for problem, settings in _subtables(raw, "problem").items():
         _check_keys(f"[problem.{problem}]", settings, PROBLEM_KEYS)
         sizes = _table(settings, "population_size", f"[problem.{problem}] ")
-        _check_keys(f"[problem.{problem}] population_size", sizes, METHOD_KEYS)
+        families = {row.family: None for row in METHODS.values()}
+        _check_keys(f"[problem.{problem}] population_size", sizes, families)
     for method, settings in _subtables(raw, "method").items():
-        _check_keys(f"[method.{method}]", settings, METHOD_KEYS[find_method(method).family])
+        known = ("problems", "population_size", *find_method(method).setting_names)
+        _check_keys(f"[method.{method}]", settings, known)
         with _blaming(f"[method.{method}]"):
             _names({"problems": problems, **settings}, "problems", "problem", problems)
     for table, settings in files.items():

@@ -20,7 +20,7 @@ from symbreak.experiments._schema import StoreError, connect, explained
 from symbreak.experiments._spec import RunSpec, StudySpec
 from symbreak.methods import find_method
 from symbreak.problems import Problem
-from symbreak.training import RunRecord
+from symbreak.records import RunRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,8 +101,8 @@ class Store:
             **dict(zip(("train_rate", "validation_rate", "test_error"), rates, strict=True)),
             "n_evaluations": record.n_evaluations,
             "n_nonfinite": record.n_nonfinite,
-            "n_repairs": record.n_repairs,
-            "n_bounded": record.n_bounded,
+            "n_repairs": record.counters.get("repairs", 0),
+            "n_bounded": record.counters.get("bounded", 0),
         }
         row["fingerprint"] = _fingerprint({name: row[name] for name in RESULT_COLUMNS}, packed)
         row |= {

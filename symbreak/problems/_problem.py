@@ -18,9 +18,6 @@ from symbreak.topology import Topology
 
 Task = Literal["regression", "autoencoding", "classification"]
 
-#: Population sizes where a problem gives none: typical of the paper's own.
-POPULATION_SIZE = {"DE": 100, "CMA-ES": 400}
-
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -75,7 +72,8 @@ class Problem:
     ``train``, ``validation`` and ``test`` are normalised by the training set, but for class
     targets, which stay 0/1; the last two may be None. ``inputs`` and ``targets`` are those
     normalisations. Names of settings are the paper-notes': ``rescale`` (1), ``output_shift``
-    (14), ``output_error`` (15).
+    (14), ``output_error`` (15). ``population_size`` gives, by family of methods, the exceptions
+    from the optimisers' own.
     """
 
     name: str
@@ -87,7 +85,7 @@ class Problem:
     inputs: Scaling = field(kw_only=True)
     targets: Scaling = field(kw_only=True)
     classes: tuple[Any, ...] = ()
-    population_size: Mapping[str, int] = field(default_factory=POPULATION_SIZE.copy)
+    population_size: Mapping[str, int] = field(default_factory=dict)
     max_evaluations: int = 100_000
     rescale: Literal["unit", "radius"] = "unit"
     output_error: Literal["linear", "tanh"] = "linear"
@@ -177,11 +175,13 @@ def _check_dataset(part: str, data: Dataset, topology: Topology) -> None:
 
 
 def _check_population_sizes(sizes: object) -> None:
-    if not isinstance(sizes, Mapping) or not {"DE", "CMA-ES"} <= set(sizes):
+    if not isinstance(sizes, Mapping):
         raise ValueError(
-            "population_size of a problem must give one per family, as in "
+            "population_size of a problem must be given by family of methods, as in "
             f"{{'DE': 100, 'CMA-ES': 400}}, got {sizes!r}."
         )
+    for family, size in sizes.items():
+        check_count(f"population_size of {family}", size, 4)
 
 
 def _dataset(part: str, pair: tuple[ArrayLike, ArrayLike], labels: np.ndarray | None) -> Dataset:

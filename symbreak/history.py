@@ -82,6 +82,18 @@ class History:
             self.rates.append((self.curve[-1][0], model.error_on(problem.train), validation, test))
             self.selected = self.theta
 
+    def absorb(self, later: History, n_before: int) -> None:
+        """Add the notes on a start that followed ``n_before`` evaluations of others."""
+        if later.error < self.error:
+            better = [(n + n_before, error) for n, error in later.curve if error < self.error]
+            self.theta = later.theta
+            self.curve += better
+        selected = [row for row in later.rates if not self.rates or row[2] < self.rates[-1][2]]
+        if selected:
+            self.selected = later.selected
+        for name, rows in (("rates", selected), ("trace", later.trace), ("spread", later.spread)):
+            getattr(self, name).extend((n + n_before, *rest) for n, *rest in rows)
+
     def table(self, name: str) -> Array:
         """The rows of ``curve``, ``trace``, ``spread`` or ``rates`` as an array."""
         return np.array(getattr(self, name), dtype=np.float64).reshape(-1, _TABLES[name])

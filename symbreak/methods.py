@@ -29,6 +29,11 @@ from symbreak.topology import Topology
 #: "exhaustive" is the ideal that "proximity" approximates; all others are variants.
 Role = Literal["plain", "invariant", "proximity", "exhaustive", "variant"]
 
+#: What follows a search: nothing, as in the paper; a polish at the end of the budget; or a polish
+#: after a short search, again and again from new starts.
+Polish = Literal["none", "final", "restarts"]
+POLISHES = get_args(Polish)
+
 #: Arguments of an optimiser that are not settings of a method: the caller gives them.
 _GIVEN = ("self", "dim", "population_size", "max_evaluations", "breaking", "initial_population")
 
@@ -43,6 +48,7 @@ class Method:
         settings: Arguments of the optimiser.
         family: Methods of one family are compared with each other, and share a population size.
         role: What it is in that comparison.
+        polish: What follows the search, unless something else is asked for.
     """
 
     optimizer: type[Optimizer]
@@ -50,9 +56,11 @@ class Method:
     settings: Mapping[str, Any] = field(default_factory=dict)
     family: str = field(kw_only=True)
     role: Role = field(kw_only=True)
+    polish: Polish = field(default="none", kw_only=True)
 
     def __post_init__(self) -> None:
         check_choice("role", self.role, get_args(Role))
+        check_choice("polish", self.polish, POLISHES)
 
     @property
     def setting_names(self) -> tuple[str, ...]:
@@ -77,8 +85,9 @@ _WHOLE_TRIALS = {
     "anchor": "better-half",
 }
 
-#: The paper's eight names, and four beyond it (docs/beyond-the-paper.md). Every CMA-ES with
-#: breaking damps its step size (Eq. 46). Add a row, and the method is everywhere.
+#: The paper's eight names, four beyond it (docs/beyond-the-paper.md), and the trainer
+#: (docs/trainer.md). Every CMA-ES with breaking damps its step size (Eq. 46). Add a row, and the
+#: method is everywhere.
 METHODS: dict[str, Method] = {
     "DE": _DE(NoBreaking, role="plain"),
     "DE-INV-SB": _DE(InvariantBreaking, role="invariant"),
@@ -94,6 +103,7 @@ METHODS: dict[str, Method] = {
     "CMA-ES-SB-LA-P": _CMAES(
         _SWEEPS, {"replace_mean": True, "own_partition": True}, role="variant"
     ),
+    "auto": Method(DE, _SWEEPS, _WHOLE_TRIALS, family="auto", role="plain", polish="restarts"),
 }
 
 

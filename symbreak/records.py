@@ -14,6 +14,7 @@ import scipy
 from symbreak._checks import Array, IntArray
 from symbreak._version import __version__
 from symbreak.models import Model
+from symbreak.optima import Agreement, agreement
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,9 +49,12 @@ class RunRecord:
         rates: With validation data, rows (evaluations, training, validation, test error), one per
             improvement on the validation set: shares of misclassified samples, or mean squared
             errors of normalised targets.
+        starts: Rows (evaluations at the end, error, number of the optimum) of every start that
+            was not cut short; those with the same number ended in the same network, 0 is the best.
         n_evaluations: Evaluations done.
         counters: How often something happened that should be known, such as ``nonfinite`` errors.
-        interrupted: Whether the run was stopped before its budget was spent.
+        stopped: Why the run ended: ``"budget"``, ``"time"``, ``"agreement"`` of the starts, a
+            reason of the optimiser or the polish, or ``"interrupted"``.
         seconds: Wall-clock time.
         versions: Versions of what the result depends on.
     """
@@ -74,8 +78,9 @@ class RunRecord:
     step_size: Array | None
     spread: Array
     rates: Array
+    starts: Array
     n_evaluations: int
-    interrupted: bool
+    stopped: str
     seconds: float
     counters: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
@@ -84,6 +89,16 @@ class RunRecord:
     def error(self) -> float:
         """Best error of the run."""
         return float(self.errors[-1])
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was stopped before it was through."""
+        return self.stopped in ("interrupted", "time")
+
+    @property
+    def agreement(self) -> Agreement:
+        """How many starts ended in the same network, and what that says of a better one."""
+        return agreement([int(label) for label in self.starts[:, 2]])
 
     @property
     def n_nonfinite(self) -> int:
@@ -99,7 +114,8 @@ class RunRecord:
         return (
             f"RunRecord({self.problem}, {self.method}, seed {self.seed})\n"
             f"  error {self.error:.6g} after {self.n_evaluations:,} evaluations in "
-            f"{self.seconds:.2f} s{', stopped early' if self.interrupted else ''}{selected}"
+            f"{self.seconds:.2f} s, ended by {self.stopped}{selected}"
+            + (f"\n  {self.agreement}" if len(self.starts) > 1 else "")
         )
 
 
@@ -110,6 +126,7 @@ class Progress(NamedTuple):
     max_evaluations: int
     error: float
     generation: int
+    n_starts: int
 
 
 def versions() -> dict[str, str]:

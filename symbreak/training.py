@@ -1,31 +1,43 @@
-"""One run: ask, evaluate, tell, until the budget is spent; and what is recorded of it."""
+"""Training a network: a search, a polish, restarts; until the budget is spent or it is enough."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
 
 from symbreak._blas import one_blas_thread
-from symbreak._checks import Array, check_count
+from symbreak._checks import Array, check_count, check_real
 from symbreak._interrupts import deferred_interrupts
+from symbreak._random import stream
 from symbreak.evaluation import Evaluator
 from symbreak.history import History
-from symbreak.methods import find_method, make_optimizer
+from symbreak.methods import find_method
 from symbreak.models import Model
-from symbreak.optimizers import Optimizer, State
+from symbreak.optima import MAX_SAMPLES, Agreement, Optimum, agreement, label_optima
+from symbreak.optimizers import State
+from symbreak.plans import Plan, make_plan
 from symbreak.problems import Problem
 from symbreak.records import Progress, RunRecord, versions
+from symbreak.starts import Start
+
+#: A budget of evaluations that no run spends: for runs that end by time.
+UNLIMITED = 2**53
+#: Seconds that starts in several threads go on before they are looked at.
+SLICE = 0.05
 
 
 def train(
     problem: Problem,
-    method: str = "DE-SB",
+    method: str = "auto",
     *,
     max_evaluations: int | None = None,
+    max_time: float | None = None,
+    polish: str | None = None,
     seed: int = 0,
     population_size: int | None = None,
     threads: int = 1,
@@ -36,118 +48,194 @@ def train(
 
     Args:
         problem: From ``load_problem`` or ``Problem.from_arrays``.
-        method: A name in ``METHODS``.
-        max_evaluations: Budget, never exceeded; by default the problem's own.
+        method: A name in ``METHODS``; or ``"auto"``, short searches with symmetry breaking, each
+            followed by a polish, until their agreement says that it is enough (docs/trainer.md).
+        max_evaluations: Budget, never exceeded; by default the problem's own, or none if there is
+            a ``max_time``.
+        max_time: Seconds after which to stop. The record says how many evaluations there were;
+            asking for that number gives the same result.
+        polish: ``"none"``, a search alone, as in the paper; ``"final"``, a polish at the end;
+            ``"restarts"``, a polish after a short search, again and again. By default the method's
+            own: ``"restarts"`` for ``"auto"``, ``"none"`` for the others.
         seed: Same seed, same result, with any number of threads.
         population_size: Candidates per generation; by default the problem's own.
-        threads: Threads of the evaluation; 0 means one per core.
-        callback: Called after each generation; the run stops early if it returns True.
+        threads: Threads of the evaluation, or of independent starts; 0 means one per core.
+        callback: Called after each step; the run stops early if it returns True.
         **settings: Other arguments of the optimiser, such as ``F`` or ``sigma``.
 
-    Ctrl-C ends the run after the generation under way, with the best so far.
+    Ctrl-C ends the run after the step under way, with the best so far.
     """
+    if max_evaluations is None and max_time is not None:
+        max_evaluations = UNLIMITED
     run = Training(
         problem,
         method,
         max_evaluations=max_evaluations,
+        polish=polish,
         seed=seed,
         population_size=population_size,
         threads=threads,
         **settings,
     )
-    interrupted = threading.Event()
+    seconds = np.inf if max_time is None else check_real("max_time", max_time, 0, 1e9)
+    interrupted, deadline = threading.Event(), time.monotonic() + seconds
     with deferred_interrupts(interrupted.set), one_blas_thread():
-        while not run.finished and not interrupted.is_set():
+        while not run.finished and not interrupted.is_set() and time.monotonic() < deadline:
             run.step()
             answer = None if callback is None else callback(run.progress)
             if isinstance(answer, bool | np.bool_) and answer:
                 break
-        return run.record()
+        return run.record(time_is_up=time.monotonic() >= deadline)
 
 
 class Training:
     """A run under way: step by step, with a state to continue from in another process.
 
-    Args are those of ``train``.
+    Starts that end are taken over in their order, so that neither threads nor interruptions change
+    the result. Args are those of ``train``.
     """
 
     def __init__(
         self,
         problem: Problem,
-        method: str,
+        method: str = "auto",
         *,
         max_evaluations: int | None = None,
+        polish: str | None = None,
         seed: int = 0,
         population_size: int | None = None,
         threads: int = 1,
         **settings: Any,
     ) -> None:
-        self._evaluate = Evaluator(problem, threads=threads)
         self.problem, self.method, self.seed = problem, method, check_count("seed", seed, 0)
         budget = problem.max_evaluations if max_evaluations is None else max_evaluations
-        self._optimizer = make_optimizer(
-            method,
+        self.max_evaluations = check_count("max_evaluations", budget, 1)
+        self.plan = make_plan(
             problem,
-            seed=seed,
+            method,
+            self.max_evaluations,
+            polish=polish,
             population_size=population_size,
-            max_evaluations=check_count("max_evaluations", budget, 1),
-            **settings,
+            settings=settings,
         )
-        self.max_evaluations = int(budget)
+        self._prepare(threads)
         self._history = History(problem, self._evaluate.solve)
+        self._n_taken = 0  # evaluations of starts that were taken over
+        self._ends: list[int] = []  # of those that were not cut short: evaluations at their ends
+        self._optima: list[Optimum] = []  # and what they ended in
+        self._counters: dict[str, int] = {}
         self._seconds = 0.0
+        self.stopped = ""
+        self._running = [self._new_start(0)]
+
+    def _prepare(self, threads: int) -> None:
+        """What can be made anew, and is not part of the state."""
+        restarts = self.plan.polish == "restarts"
+        self._evaluate = Evaluator(self.problem, threads=threads)
+        self._n_parallel = self._evaluate.threads if restarts else 1
+        if restarts:  # one thread each
+            self._evaluate = Evaluator(self.problem)
+        self._pool = ThreadPoolExecutor(self._n_parallel) if self._n_parallel > 1 else None
+
+    def _new_start(self, number: int, left: int | None = None) -> Start:
+        """A start with the stream of its number; the first one's is that of the seed alone."""
+        seed = self.seed if number == 0 else stream(self.seed, "start", number)
+        parallel = self._n_parallel > 1
+        evaluate = Evaluator(self.problem) if parallel else self._evaluate
+        budget = self.max_evaluations - self._n_taken if left is None else left
+        return Start(self.problem, self.plan, seed, budget, evaluate)
 
     @property
     def finished(self) -> bool:
-        """Whether another generation would exceed the budget, or the optimiser has stopped."""
-        if self._optimizer.stopped is not None:
-            return True
-        return self.n_evaluations + self._optimizer.next_size > self.max_evaluations
+        """Whether there is nothing left to do; ``stopped`` says why."""
+        return bool(self.stopped)
 
     @property
     def n_evaluations(self) -> int:
-        """Evaluations done."""
-        return self._optimizer.n_evaluations
+        """Evaluations done, as far as starts are taken over in their order."""
+        return self._n_taken + (self._running[0].n_evaluations if self._running else 0)
 
     @property
     def progress(self) -> Progress:
         """How far the run has come."""
+        errors = [self._history.error, *(start.history.error for start in self._running[:1])]
+        generation = len(self._history.trace) + sum(
+            start.optimizer.generation for start in self._running[:1]
+        )
         return Progress(
-            self.n_evaluations,
-            self.max_evaluations,
-            self._history.error,
-            self._optimizer.generation,
+            self.n_evaluations, self.max_evaluations, min(errors), generation, len(self._ends)
         )
 
     def step(self) -> None:
-        """Do one generation."""
+        """Do one generation or one iteration of a polish; of each start, if there are threads."""
         started = time.perf_counter()
-        optimizer, history = self._optimizer, self._history
-        candidates = optimizer.ask()
-        errors = self._evaluate(candidates)
-        history.note_errors(candidates, errors, optimizer.n_evaluations)
-        optimizer.tell(candidates, errors)
-        history.note_spread(candidates, optimizer.n_evaluations)
-        share = np.count_nonzero(optimizer.modified) / len(errors)
-        history.note_generation(optimizer.n_evaluations, share, optimizer.step_size or np.nan)
+        if self._pool is None:
+            self._running[0].step()
+        else:
+            list(self._pool.map(_advance, [s for s in self._running if not s.finished]))
+        while self._running and self._running[0].finished:
+            self._take_over(self._running.pop(0))
+            if self.finished:
+                self._running.clear()  # what others have found ahead of it does not count
+        self._keep_running()
         self._seconds += time.perf_counter() - started
 
-    def record(self) -> RunRecord:
-        """What the run has found so far."""
-        history, optimizer = self._history, self._optimizer
-        row = find_method(self.method)
+    def _keep_running(self) -> None:
+        """Begin starts, so that there is one for each thread."""
+        while not self.finished and (
+            not self._running
+            or sum(not start.finished for start in self._running) < self._n_parallel
+        ):
+            self._running.append(self._new_start(len(self._ends) + len(self._running)))
+
+    def _take_over(self, start: Start) -> None:
+        """Add what a start has found; decide whether to go on."""
+        left = self.max_evaluations - self._n_taken
+        if start.n_evaluations > left:  # it ran ahead of others, which left it less
+            start = self._new_start(len(self._ends), left)
+            while not start.finished:
+                start.step()
+        self._history.absorb(start.history, self._n_taken)
+        self._n_taken += start.n_evaluations
+        for name, n in start.optimizer.counters.items():
+            self._counters[name] = self._counters.get(name, 0) + n
+        if start.reason != "budget":
+            self._ends.append(self._n_taken)
+            self._optima.append(self._optimum(start))
+        if self.plan.polish != "restarts" or start.reason == "budget":
+            self.stopped = start.reason
+        elif self.max_evaluations - self._n_taken < self.plan.population_size:
+            self.stopped = "budget"
+        elif self.agreement.is_enough:
+            self.stopped = "agreement"
+
+    def _optimum(self, start: Start) -> Optimum:
+        if self.plan.polish != "restarts" or start.history.error == np.inf:
+            return Optimum(start.history.error, np.empty((0, 0)))
+        model = self._evaluate.solve(start.history.theta)
+        return Optimum(start.history.error, model.weighted_sums(self.problem.train.X[:MAX_SAMPLES]))
+
+    @property
+    def agreement(self) -> Agreement:
+        """What the starts say that have ended."""
+        return agreement(label_optima(self._optima))
+
+    def record(self, time_is_up: bool = False) -> RunRecord:
+        """What the run has found so far; ``time_is_up`` if that is why it ends now."""
+        history, row = self._notes_so_far(), find_method(self.method)
         theta, penalty = self._evaluate.evaluated(history.theta)
-        best = self._model(history.theta)
+        best = self._model(history.theta, history)
         end = (self.n_evaluations, history.error)
         curve = [*history.curve, *([] if history.curve[-1:] == [end] else [end])]
         trace = history.table("trace")
+        steps = trace[:, 2]
         return RunRecord(
             problem=self.problem.name,
             method=self.method,
             family=row.family,
-            role=row.role,
+            role=row.role if self.plan.polish == row.polish else "variant",
             seed=self.seed,
-            population_size=optimizer.population_size,
+            population_size=self.plan.population_size,
             max_evaluations=self.max_evaluations,
             evaluations=np.array([n for n, _ in curve], dtype=np.int64),
             errors=np.array([error for _, error in curve]),
@@ -155,19 +243,40 @@ class Training:
             output_weights=np.empty((0, 0)) if best is None else best.output_weights,
             penalty=penalty,
             network_error=np.inf if best is None else self._network_error(best) + penalty,
-            model=self._model(history.selected) if history.rates else best,
+            model=self._model(history.selected, history) if history.rates else best,
             generation_evaluations=trace[:, 0].astype(np.int64),
             modified_share=trace[:, 1],
-            step_size=None if optimizer.step_size is None else trace[:, 2],
+            step_size=None if np.isnan(steps).all() else steps,
             spread=history.table("spread"),
             rates=history.table("rates"),
+            starts=self._starts_table(),
             n_evaluations=self.n_evaluations,
-            counters=dict(optimizer.counters),
-            interrupted=not self.finished,
+            counters=self._counters_so_far(),
+            stopped=self.stopped or ("time" if time_is_up else "interrupted"),
             seconds=self._seconds,
         )
 
-    def _model(self, theta: Array) -> Model | None:
+    def _notes_so_far(self) -> History:
+        """Those on the starts that ended and on the first of those under way."""
+        history = History(self.problem, self._evaluate.solve)
+        history.absorb(self._history, 0)
+        for start in self._running[:1]:
+            history.absorb(start.history, self._n_taken)
+        return history
+
+    def _counters_so_far(self) -> dict[str, int]:
+        counters = dict(self._counters)
+        for start in self._running[:1]:
+            for name, n in start.optimizer.counters.items():
+                counters[name] = counters.get(name, 0) + n
+        return counters
+
+    def _starts_table(self) -> Array:
+        labels = label_optima(self._optima)
+        rows = zip(self._ends, (optimum.error for optimum in self._optima), labels, strict=True)
+        return np.array(list(rows), dtype=np.float64).reshape(-1, 3)
+
+    def _model(self, theta: Array, history: History) -> Model | None:
         """The network of a candidate; None if it is not finite, since nothing was found."""
         if not np.isfinite(theta).all():
             return None
@@ -176,7 +285,7 @@ class Training:
             method=self.method,
             seed=self.seed,
             n_evaluations=self.n_evaluations,
-            error=self._history.error,
+            error=history.error,
             versions=versions(),
         )
 
@@ -190,28 +299,55 @@ class Training:
             "method": self.method,
             "seed": self.seed,
             "max_evaluations": self.max_evaluations,
+            "plan": self.plan.state(),
             "seconds": self._seconds,
+            "stopped": self.stopped,
+            "counters": dict(self._counters),
             "history": self._history.state(),
-            "optimizer": self._optimizer.state(),
+            "n_taken": self._n_taken,
+            "ends": np.array(self._ends, dtype=np.int64),
+            "optima": np.array([optimum.error for optimum in self._optima]),
+            "outputs": {str(i): optimum.outputs for i, optimum in enumerate(self._optima)},
+            # those that run ahead in other threads begin again
+            "start": self._running[0].state() if self._running else None,
         }
 
     @classmethod
     def from_state(cls, problem: Problem, state: State, *, threads: int = 1) -> Self:
         """The run of ``state()``, which goes on bit by bit as if never interrupted."""
-        if state.get("problem") != problem.digest:
+        if not isinstance(state, dict) or state.get("problem") != problem.digest:
             raise ValueError(f"the state is of another problem than this {problem.name}, or data.")
         run = cls.__new__(cls)
-        run._evaluate = Evaluator(problem, threads=threads)
         try:
-            find_method(state["method"])
-            run.problem, run.method = problem, state["method"]
-            run.seed = check_count("seed", state["seed"], 0)
-            run.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 1)
-            run._seconds = float(state["seconds"])
-            run._optimizer = Optimizer.from_state(state["optimizer"])
-            run._history = History.from_state(problem, run._evaluate.solve, state["history"])
+            run._restore(problem, state, threads)
         except KeyError as missing:
             raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
-        if run._optimizer.dim != problem.topology.dim:
-            raise ValueError(f"the state is of another network than a {problem.topology}.")
         return run
+
+    def _restore(self, problem: Problem, state: State, threads: int) -> None:
+        find_method(state["method"])
+        self.problem, self.method = problem, state["method"]
+        self.seed = check_count("seed", state["seed"], 0)
+        self.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 1)
+        self.plan = Plan(**state["plan"])
+        self._prepare(threads)
+        self._seconds, self.stopped = float(state["seconds"]), str(state["stopped"])
+        self._counters = dict(state["counters"])
+        self._history = History.from_state(problem, self._evaluate.solve, state["history"])
+        self._n_taken = check_count("n_taken", state["n_taken"], 0)
+        self._ends = [int(n) for n in state["ends"]]
+        self._optima = [
+            Optimum(float(error), state["outputs"][str(i)])
+            for i, error in enumerate(state["optima"])
+        ]
+        start = state["start"]
+        self._running = (
+            [] if start is None else [Start.from_state(problem, self.plan, start, self._evaluate)]
+        )
+
+
+def _advance(start: Start) -> None:
+    """Go on with a start for a while."""
+    until = time.perf_counter() + SLICE
+    while not start.finished and time.perf_counter() < until:
+        start.step()

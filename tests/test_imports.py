@@ -15,7 +15,9 @@ LAYERS = [
     {"network", "symmetry", "problems"},
     {"_kernels", "models"},
     {"evaluation", "optimizers"},
-    {"methods", "records", "history"},
+    {"methods", "history", "polish", "_linearisation", "_polish_kernels", "optima"},
+    {"plans", "records"},
+    {"starts"},
     {"training"},
     {"experiments"},
     {"analysis"},
@@ -24,7 +26,9 @@ LAYERS = [
 
 
 def level(module):
-    return next(i for i, layer in enumerate(LAYERS) if module in layer)
+    found = [i for i, layer in enumerate(LAYERS) if module in layer]
+    assert found, f"say in LAYERS where {module} belongs"
+    return found[0]
 
 
 def imported_modules(path):

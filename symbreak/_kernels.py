@@ -13,10 +13,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
 
 from symbreak._checks import Array, IntArray
+from symbreak._compile import compiled
 from symbreak.network import CLASS_SCALE, NOISE, PENALTY, SIGNAL
 
 #: Samples that pass through all hidden layers together, so that they stay in the L1 cache.
@@ -25,9 +26,9 @@ SAMPLE_BLOCK = 512
 PADDING = 16
 
 # "contract" allows fused multiply-adds and nothing else: sign symmetry and accuracy survive it.
-_compiled = njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+_compiled = compiled(fastmath={"contract"}, error_model="numpy")
 # "reassoc" lets a sum over samples run in vector lanes; a test compares it with 60 digits.
-_compiled_sum = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, error_model="numpy")
+_compiled_sum = compiled(fastmath={"contract", "reassoc"}, error_model="numpy")
 
 _ROUND = 1.5 * 2.0**52  # adding it rounds to a whole number, which then sits in the low bits
 _HALF_LN2 = math.log(2.0) / 2.0

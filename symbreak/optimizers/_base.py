@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
@@ -19,6 +18,7 @@ from symbreak._checks import (
     check_population,
     unknown,
 )
+from symbreak._compile import compiled
 from symbreak.symmetry import BREAKINGS, Breaking, NoBreaking
 from symbreak.topology import Topology
 
@@ -188,7 +188,7 @@ class Optimizer(ABC):
         return candidates
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _look_through(candidates: Array, errors: Array) -> tuple[int, bool]:
     """Make NaN and infinite errors +inf, in place.
 

@@ -17,7 +17,7 @@ from symbreak._blas import one_blas_thread
 from symbreak._checks import MAX_MAGNITUDE, Array, IntArray, check_count
 from symbreak._interrupts import deferred_interrupts
 from symbreak._version import __version__
-from symbreak.evaluation import Evaluator
+from symbreak.evaluation import Evaluator, data_error, network_error
 from symbreak.methods import find_method, make_optimizer
 from symbreak.optimizers import State
 from symbreak.problems import Problem
@@ -237,10 +237,10 @@ class Training:
         """Classification rates count where the validation rate improves (paper-notes 15b)."""
         if self.problem.task != "classification" or self.problem.validation is None:
             return
-        weights = self._evaluate.output_weights(theta)
+        model = self._evaluate.solve(theta)
 
         def rate(data: Any) -> float:
-            return np.nan if data is None else self._evaluate.error_rate(theta, weights, data)
+            return np.nan if data is None else data_error(model, data)
 
         validation = rate(self.problem.validation)
         if not self._rates or validation < self._rates[-1][2]:
@@ -251,8 +251,7 @@ class Training:
         """What the run has found so far."""
         theta, penalty = self._evaluate.evaluated(self._theta)
         found = bool(np.isfinite(theta).all())
-        weights = self._evaluate.output_weights(self._theta) if found else np.empty((0, 0))
-        network_error = self._evaluate.network_error(theta, weights) if found else np.inf
+        model = self._evaluate.solve(self._theta) if found else None
         end = (self._n_evaluations, self.progress.error)
         curve = self._curve if self._curve and self._curve[-1] == end else [*self._curve, end]
         trace = np.array(self._trace, dtype=np.float64).reshape(-1, 3)
@@ -265,9 +264,11 @@ class Training:
             evaluations=np.array([n for n, _ in curve], dtype=np.int64),
             errors=np.array([error for _, error in curve]),
             theta=theta,
-            output_weights=weights,
+            output_weights=np.empty((0, 0)) if model is None else model.output_weights,
             penalty=penalty,
-            network_error=network_error + penalty,
+            network_error=(
+                np.inf if model is None else network_error(model, self.problem) + penalty
+            ),
             generation_evaluations=trace[:, 0].astype(np.int64),
             modified_share=trace[:, 1],
             step_size=None if self._optimizer.step_size is None else trace[:, 2],

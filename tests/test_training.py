@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer, network, train
+from symbreak.evaluation import data_error
 from symbreak.training import Training
 
 
@@ -108,8 +109,8 @@ def test_the_saved_network_reproduces_the_recorded_error_to_its_condition(name, 
 def test_the_saved_network_reproduces_the_recorded_error(problem):
     for method in ("DE-SB", "CMA-ES-SB"):
         record = train(problem, method, max_evaluations=10_000, seed=0)
-        evaluate = Evaluator(problem)
-        predicted = evaluate.predict(record.theta, record.output_weights, problem.train.X)
+        A = network.hidden_outputs(record.theta, problem.topology, problem.train.X)
+        predicted = A @ record.output_weights
         mse = np.mean((problem.train.y - predicted) ** 2)
         assert mse + record.penalty == pytest.approx(record.error, rel=1e-6)
         assert record.network_error == pytest.approx(mse + record.penalty, rel=1e-12)
@@ -124,7 +125,8 @@ def test_the_recorded_theta_is_the_vector_that_was_evaluated(problem):
     record = run.record()
     assert record.theta == pytest.approx(far[0] / np.linalg.norm(far[0]))
     assert record.penalty == pytest.approx(50 * (np.linalg.norm(far[0]) - np.sqrt(6)))
-    fitted = Evaluator(problem).predict(record.theta, record.output_weights, problem.train.X)
+    A = network.hidden_outputs(record.theta, problem.topology, problem.train.X)
+    fitted = A @ record.output_weights
     mse = np.mean((problem.train.y - fitted) ** 2)
     assert record.error == pytest.approx(mse + record.penalty)
 
@@ -191,10 +193,9 @@ def test_rates_are_taken_over_when_the_validation_rate_improves():
     n = int(record.rates[-1, 0])
     then = train(problem, "DE-SB", max_evaluations=-(-n // 100) * 100, seed=0, population_size=100)
     if then.evaluations[-2] == n:
-        evaluate = Evaluator(problem)
+        model = Evaluator(problem).solve(then.theta)
         for column, data in enumerate((problem.train, problem.validation, problem.test), start=1):
-            rate = evaluate.error_rate(then.theta, then.output_weights, data)
-            assert record.rates[-1, column] == rate
+            assert record.rates[-1, column] == data_error(model, data)
 
 
 @pytest.mark.parametrize("output_error", ["linear", "tanh"])

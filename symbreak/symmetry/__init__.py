@@ -1,4 +1,4 @@
-"""Symmetries of tanh networks, ways to break them, and networks compared modulo them."""
+"""Symmetries of networks, ways to break them, and networks compared modulo them."""
 
 from symbreak.symmetry.alignment import Spread, align, canonical, centroid, distance, spread
 from symbreak.symmetry.breaking import (

@@ -160,3 +160,10 @@ def error(
         total_weight = len(X) if weights is None else weights.sum()
         total += ridge(evaluated, V / scale, alpha, total_weight, shift=output_shift)
     return total if np.isfinite(total) else float("inf")
+
+
+def evaluation_cost(topology: Topology, n_samples: int) -> int:
+    """About how many multiply-adds an evaluation takes; an activation counts as ten."""
+    layers = sum(n * columns + 10 * n for n, columns in topology.shapes)
+    projections = topology.hidden[-1] * (topology.hidden[-1] + 2 * topology.n_outputs)
+    return n_samples * (layers + projections)

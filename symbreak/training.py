@@ -19,13 +19,17 @@ from symbreak._interrupts import deferred_interrupts
 from symbreak._version import __version__
 from symbreak.evaluation import Evaluator, data_error, network_error
 from symbreak.methods import find_method, make_optimizer
+from symbreak.network import evaluation_cost
 from symbreak.optimizers import State
 from symbreak.problems import Problem
-from symbreak.symmetry import spread
+from symbreak.symmetry import spread, spread_cost
 
 #: The spread over partitions is measured whenever evaluations have grown by this factor, on this
 #: many candidates: about 40 times in 200,000 evaluations.
 SPREAD_EVERY, SPREAD_SAMPLE = 1.2, 100
+#: It is always measured where that takes no more multiply-adds per candidate than this, and
+#: otherwise as often as it takes no more than this share of the evaluations.
+SPREAD_FREE, SPREAD_SHARE = 1_000_000, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +230,11 @@ class Training:
         last = self._spread[-1][0] if self._spread else 0
         if self._n_evaluations < SPREAD_EVERY * last or not self._curve:
             return
-        sample = candidates[:SPREAD_SAMPLE]
+        sample, cost = candidates[:SPREAD_SAMPLE], spread_cost(self.problem.topology)
+        evaluation = evaluation_cost(self.problem.topology, len(self.problem.train))
+        spent, share = (len(self._spread) + 1) * len(sample) * cost, SPREAD_SHARE * evaluation
+        if cost > SPREAD_FREE and spent > share * self._n_evaluations:
+            return
         if not max(np.abs(sample).max(), np.abs(self._theta).max()) <= MAX_MAGNITUDE:
             return
         self._spread.append(

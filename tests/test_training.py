@@ -10,6 +10,8 @@ import pytest
 
 from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer, network, train
 from symbreak.evaluation import data_error
+from symbreak.network import evaluation_cost
+from symbreak.symmetry import spread_cost
 from symbreak.training import Training
 
 
@@ -70,6 +72,15 @@ def test_the_record_says_how_candidates_are_spread_over_partitions():
         assert conventions[0] > 80
     assert plain.spread[-1, 2] > 80
     assert aligned.spread[-1, 2] < 5
+
+
+def test_the_spread_of_wide_networks_is_measured_within_a_share_of_the_evaluations():
+    X = np.linspace(-1, 1, 20)[:, None]
+    narrow, wide = (Problem.from_arrays(X, np.sin(3 * X), hidden=(n,)) for n in (5, 60))
+    assert len(train(narrow, "DE", max_evaluations=500).spread) == 5
+    assert len(train(wide, "DE", max_evaluations=500).spread) == 0
+    cost, evaluation = spread_cost(wide.topology), evaluation_cost(wide.topology, 20)
+    assert 100 * cost > 0.05 * 500 * evaluation
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -301,8 +312,7 @@ def test_non_finite_errors_are_counted_and_the_rest_goes_on():
 
     class Broken:
         n_nonfinite = 0
-        evaluated, output_weights = honest.evaluated, honest.output_weights
-        network_error = honest.network_error
+        evaluated, solve = honest.evaluated, honest.solve
 
         def __call__(self, population):
             errors = honest(population)

@@ -9,7 +9,7 @@ PACKAGE = Path(symbreak.__file__).parent
 
 # Each layer may import from layers before it, and within itself.
 LAYERS = [
-    {"_checks", "_version", "_blas", "_interrupts", "_processes"},
+    {"_checks", "_compile", "_version", "_blas", "_interrupts", "_processes"},
     {"_random", "activations"},
     {"topology"},
     {"network", "symmetry", "problems"},

@@ -83,5 +83,6 @@ def test_the_public_names_are_these():
 def test_nothing_heavy_is_loaded_before_it_is_needed():
     heavy = ("numpy", "numba", "scipy", "pandas")
     script = f"import sys, symbreak; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]", done.stderr

@@ -71,6 +71,34 @@ def test_tanh_is_exactly_odd_and_right_at_the_ends():
     assert np.isnan(ends[5])
 
 
+def test_sin_is_within_two_ulp_of_the_true_value_and_exactly_odd():
+    rng = np.random.default_rng(2)
+    x = np.concatenate(
+        [
+            rng.uniform(0, 10, 3000),
+            rng.uniform(0, 3e6, 3000),
+            10 ** rng.uniform(-300, 6, 2000),
+            np.arange(1, 1000) * math.pi,  # almost zeros
+            np.arange(1, 1000) * math.pi / 2,  # where the reduction changes its mind
+        ]
+    )
+    ours, mirrored = x.copy(), -x
+    activated(ours, ACTIVATIONS["sin"].code)
+    activated(mirrored, ACTIVATIONS["sin"].code)
+    assert np.array_equal(mirrored, -ours)
+    with mpmath.workprec(200):
+        for value, got in zip(x.tolist(), ours.tolist(), strict=True):
+            true = mpmath.sin(mpmath.mpf(value))
+            assert abs(mpmath.mpf(got) - true) <= 2 * np.spacing(abs(float(true))), value
+
+
+def test_the_sine_of_large_numbers_is_right_too():
+    x = np.array([1.0, 2.9e6, 3.1e6, 1e22])
+    got = x.copy()
+    activated(got, ACTIVATIONS["sin"].code)
+    assert got == pytest.approx(np.sin(x), rel=1e-12)
+
+
 @_kernels._compiled
 def activated(x, code):
     _kernels._activate(x, code)

@@ -80,11 +80,13 @@ class RunSpec:
     problem_settings: Mapping[str, Any] = field(default_factory=dict)
     method_settings: Mapping[str, Any] = field(default_factory=dict)
     data_file: DataFile | None = None
+    data: str = "fixed"  # or "redrawn": whether other repetitions have other data
 
     @property
     def key(self) -> str:
         """A hash of what determines the result; runs with the same key are the same run."""
         facts = {**dataclasses.asdict(self), "numerics": NUMERICS_VERSION}
+        del facts["data"]  # the data seed says it
         if self.data_file is not None:
             del facts["data_file"]["path"]  # what it says matters, not where it lies
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
@@ -196,7 +198,7 @@ class StudySpec:
         for run in (
             spec.first_runs() if try_runs else ()
         ):  # numbers and shapes are checked by what uses them
-            with _blaming(f"problem {run.problem} with method {run.method}"):
+            with _error_context(f"problem {run.problem} with method {run.method}"):
                 run.start()
         return spec
 
@@ -238,6 +240,7 @@ class StudySpec:
             problem_settings=self.problem_settings.get(problem, {}),
             method_settings=settings,
             data_file=self.data_files.get(problem),
+            data=self.data,
         )
 
     def _budget(self, problem: str) -> int:
@@ -272,11 +275,11 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         _check_keys(f"[problem.{problem}] population_size", sizes, METHOD_KEYS)
     for method, settings in _subtables(raw, "method").items():
         _check_keys(f"[method.{method}]", settings, METHOD_KEYS[find_method(method).family])
-        with _blaming(f"[method.{method}]"):
+        with _error_context(f"[method.{method}]"):
             _names({"problems": problems, **settings}, "problems", "problem", problems)
     for table, settings in files.items():
         _check_keys(f"[data_file.{table}]", settings, FILE_KEYS)
-    with _blaming("[budgets]"):
+    with _error_context("[budgets]"):
         budgets = {key: check_count(key, value, 1) for key, value in budgets.items()}
     return StudySpec(
         name=str(raw.get("name", name)),
@@ -297,7 +300,7 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
 
 
 def _data_file(table: str, settings: Mapping[str, Any], folder: Path) -> DataFile:
-    with _blaming(f"[data_file.{table}]"):
+    with _error_context(f"[data_file.{table}]"):
         return DataFile.from_table(settings, folder)
 
 
@@ -333,7 +336,7 @@ def _subtables(raw: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
 
 
 @contextmanager
-def _blaming(where: str) -> Iterator[None]:
+def _error_context(where: str) -> Iterator[None]:
     """Say in which part of the study file an error was."""
     try:
         yield

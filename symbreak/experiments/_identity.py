@@ -192,3 +192,28 @@ def _number_repetitions(runs: Sequence[Row], groups: Sequence[tuple[str, str]]) 
             for number, i in enumerate(members):
                 numbers[i] = number
     return numbers
+
+
+def describe_differences(
+    new: Iterable[RunSpec], runs: Sequence[Row], problems: Mapping[int, Facts]
+) -> list[str]:
+    """Which runs of a study share a name with runs that they are not comparable with."""
+    here = {(row["problem_id"], row["max_evaluations"]) for row in runs}
+    settings_here: dict[str, set[str]] = defaultdict(set)
+    for row in runs:
+        settings_here[row["method"]].add(row["settings"])
+    sentences = []
+    for run in new:
+        facts, budget = facts_of(run), run.max_evaluations
+        there = [(problems[number], limit) for number, limit in here]
+        there = [(old, limit) for old, limit in there if old["name"] == run.problem]
+        if there and not any(limit == budget and agree(old, facts) for old, limit in there):
+            variants = [(identity_of(old, limit), old, limit) for old, limit in there]
+            ours = identity_of(facts, budget)
+            labels = label_problems([*variants, (ours, facts, budget)])
+            others = " and ".join(sorted({labels[identity] for identity, *_ in variants}))
+            sentences.append(f"the store has runs of {others}; this is {labels[ours]}")
+        settings = json.dumps(dict(run.method_settings), sort_keys=True)
+        if (known := settings_here.get(run.method)) and settings not in known:
+            sentences.append(f"the store has runs of {run.method} with other settings")
+    return list(dict.fromkeys(sentences))

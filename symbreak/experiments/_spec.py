@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import inspect
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,15 +31,30 @@ BUILT_IN = ("smoke", "quick", "paper", "beyond")
 
 STUDY_KEYS = ("name", "problems", "methods", "repetitions", "seed", "data_seed", "data")
 TABLES = ("budgets", "problem", "method", "data_file")
-PROBLEM_KEYS = ("hidden", "population_size", "rescale", "output_error", "output_shift")
-METHOD_KEYS = {
-    "DE": (
-        *("problems", "population_size", "F", "CR", "inflate", "dither", "whole_share"),
-        "anchor",
-    ),
-    "CMA-ES": ("problems", "population_size", "sigma", "replace_mean", "in_partition"),
-}
+#: Fields of a problem that its data say, or another table of the file.
+_OF_DATA = (
+    *("name", "topology", "task", "train", "validation", "test", "inputs", "targets", "classes"),
+    *("feature_names", "target_names", "max_evaluations", "description"),
+)
+PROBLEM_KEYS = (
+    *("hidden", "activation"),
+    *(field.name for field in dataclasses.fields(Problem) if field.name not in _OF_DATA),
+)
 FILE_KEYS = ("file", "targets", "hidden", "task", "validation", "test", "max_evaluations")
+
+#: Larger numbers do not fit a store.
+MAX_SEED, MAX_BUDGET = 2**63 - 1, 10**15
+
+
+def setting_names(method: str) -> list[str]:
+    """What may be set of a method, from the constructors of its optimiser and its bases."""
+    # until methods have setting_names
+    given = ("self", "dim", "breaking", "initial_population", "seed", "max_evaluations")
+    names: dict[str, None] = {}
+    for base in find_method(method).optimizer.__mro__[:-1]:
+        parameters = inspect.signature(base).parameters.values()
+        names |= {p.name: None for p in parameters if p.kind is not p.VAR_KEYWORD}
+    return [name for name in names if name not in given]
 
 
 @dataclass(frozen=True)
@@ -56,6 +72,11 @@ class DataFile:
         path = folder / str(settings.pop("file", ""))
         if not path.is_file():
             raise ValueError(f"there is no data file {str(path)!r}; file names a .csv or .npz.")
+        targets = settings.get("targets", [])
+        if not isinstance(targets, list) or not all(isinstance(name, str) for name in targets):
+            raise ValueError(f'targets must be a list of columns, such as ["y"], got {targets!r}.')
+        if settings.get("task") == "classification" and len(targets) > 1:
+            raise ValueError(f"classification has one target, the class, got {targets!r}.")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         return cls(str(path.resolve()), digest, json.dumps(settings, sort_keys=True))
 
@@ -115,7 +136,10 @@ def _load_problem(name: str, seed: int, settings: str, data_file: DataFile | Non
         if not isinstance(hidden, list):
             raise ValueError(f"hidden must be a list of layer sizes, such as [5], got {hidden!r}.")
         sizes = (problem.topology.n_inputs, *hidden, problem.topology.n_outputs)
-        changes["topology"] = Topology(sizes)
+        changes["topology"] = Topology(sizes, problem.topology.activation)
+    if (activation := changes.pop("activation", None)) is not None:
+        sizes = changes.get("topology", problem.topology).sizes
+        changes["topology"] = Topology(sizes, activation)
     if "population_size" in changes:
         changes["population_size"] = {**problem.population_size, **changes["population_size"]}
     return dataclasses.replace(problem, **changes)
@@ -190,15 +214,18 @@ class StudySpec:
         """
         try:
             raw = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:
             raise ValueError(f"the study is not valid TOML: {error}.") from None
+        except RecursionError:
+            raise ValueError("the study is not valid: it is nested too deeply.") from None
         spec = _checked(raw, text, name, folder or Path())
         if spec.n_runs > MAX_RUNS:
             raise ValueError(f"a study has at most {MAX_RUNS:,} runs, got {spec.n_runs:,}.")
-        for run in (
-            spec.first_runs() if try_runs else ()
-        ):  # numbers and shapes are checked by what uses them
+        # numbers and shapes are checked by what uses them
+        for run in spec.first_runs() if try_runs else ():
             with _error_context(f"problem {run.problem} with method {run.method}"):
+                if run.max_evaluations > MAX_BUDGET:
+                    raise ValueError(f"at most {MAX_BUDGET:g} evaluations can be done.")
                 run.start()
         return spec
 
@@ -272,9 +299,11 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
     for problem, settings in _subtables(raw, "problem").items():
         _check_keys(f"[problem.{problem}]", settings, PROBLEM_KEYS)
         sizes = _table(settings, "population_size", f"[problem.{problem}] ")
-        _check_keys(f"[problem.{problem}] population_size", sizes, METHOD_KEYS)
+        families = {method.family for method in METHODS.values()}
+        _check_keys(f"[problem.{problem}] population_size", sizes, sorted(families))
     for method, settings in _subtables(raw, "method").items():
-        _check_keys(f"[method.{method}]", settings, METHOD_KEYS[find_method(method).family])
+        known = ("problems", "population_size", *setting_names(method))
+        _check_keys(f"[method.{method}]", settings, dict.fromkeys(known))
         with _error_context(f"[method.{method}]"):
             _names({"problems": problems, **settings}, "problems", "problem", problems)
     for table, settings in files.items():
@@ -287,7 +316,7 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         methods=methods,
         repetitions=check_count("repetitions", raw.get("repetitions", 1), 1),
         seed=check_count("seed", raw.get("seed", 0), 0),
-        data_seed=check_count("data_seed", raw.get("data_seed", 0), 0),
+        data_seed=_data_seed(raw.get("data_seed", 0)),
         data=check_choice("data", raw.get("data", "fixed"), ("fixed", "redrawn")),
         budgets=budgets,
         problem_settings=_subtables(raw, "problem"),
@@ -297,6 +326,12 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         },
         text=text,
     )
+
+
+def _data_seed(value: object) -> int:
+    if (seed := check_count("data_seed", value, 0)) > MAX_SEED:
+        raise ValueError(f"data_seed must be below 2^63, got {value!r}.")
+    return seed
 
 
 def _data_file(table: str, settings: Mapping[str, Any], folder: Path) -> DataFile:

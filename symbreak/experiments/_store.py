@@ -23,7 +23,13 @@ from symbreak.experiments._columns import (
 )
 from symbreak.experiments._database import Database
 from symbreak.experiments._errors import StoreError
-from symbreak.experiments._identity import Facts, agree, facts_of, label_runs
+from symbreak.experiments._identity import (
+    Facts,
+    agree,
+    describe_differences,
+    facts_of,
+    label_runs,
+)
 from symbreak.experiments._run import CheckpointError
 from symbreak.experiments._spec import RunSpec, StudySpec
 from symbreak.models import Model
@@ -185,6 +191,14 @@ class Store:
             found[label.problem] = facts[run["problem_id"]] | more
         return found
 
+    def differences(self, spec: StudySpec) -> list[str]:
+        """Where runs of a study would not be comparable with those here of the same name."""
+        return describe_differences(spec.first_runs(), *self._runs())
+
+    def checkpoints(self) -> set[str]:
+        """Keys of the runs under way."""
+        return {row["key"] for row, _ in self._database.checked_rows("checkpoint")}
+
     def failures(self) -> pd.DataFrame:
         """Runs that raised, with their tracebacks."""
         return _frames.failures(self._database.rows("failure"))
@@ -258,10 +272,7 @@ class Store:
         if names:
             condition += f" AND name IN ({', '.join('?' * len(names))})"
         rows = self._database.rows(table, condition, (key, *names))
-        return {
-            row["name"]: unpack(PackedArray(row["dtype"], row["shape"], row["data"]))
-            for row in rows
-        }
+        return {row["name"]: unpack(packed_of(row)) for row in rows}
 
     def _insert_arrays(self, table: str, key: str, arrays: Mapping[str, PackedArray]) -> None:
         for name, packed in arrays.items():

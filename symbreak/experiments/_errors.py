@@ -23,7 +23,7 @@ _MEANINGS = {
     "shards again",
     "disk i/o error": "reading or writing failed. Is the disk full or damaged",
     "no such": "it is damaged: its tables are not those of a store. Restore a copy",
-    "could not decode": "it is damaged: a text in it is not UTF-8. Restore a copy",
+    "decode": "it is damaged: a text in it is not UTF-8. Restore a copy",
 }
 
 
@@ -32,7 +32,7 @@ def translate_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into a ``StoreError`` that says what to do."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a name is damaged
         for part, meaning in _MEANINGS.items():
             if part in str(error).lower():
                 raise StoreError(f"store {path}: {meaning} ({error}).") from error

@@ -25,28 +25,38 @@ def runs(rows: Sequence[Row], problems: Mapping[int, Facts]) -> pd.DataFrame:
     """A row per run, ordered by problem, method and repetition."""
     import pandas as pd
 
-    labels = label_runs(rows, problems)
-    shown = {column.name: column.frame for column in RUN if column.frame}
-    frame = pd.DataFrame([labels[row["key"]] for row in rows], columns=list(Label._fields))
+    by_key = label_runs(rows, problems)
+    rows = sorted(rows, key=lambda row: _place(by_key[row["key"]]))
+    labels = [by_key[row["key"]] for row in rows]
+    frame: dict[str, list[Any]] = {
+        title: [label[k] for label in labels] for k, title in enumerate(Label._fields)
+    }
     frame["task"] = [problems[row["problem_id"]]["task"] for row in rows]
-    for name, title in shown.items():
-        frame[title] = [row[name] for row in rows]
-    frame[_ERRORS] = frame[_ERRORS].astype(float)  # None where there is none
-    classes = (frame["task"] == "classification") & frame["test_error"].notna()
-    frame["table_error"] = frame["test_error"].where(classes, frame["error"])
+    for column in RUN:
+        if column.frame:
+            frame[column.frame] = [row[column.name] for row in rows]
+    for name in _ERRORS:
+        frame[name] = [np.nan if error is None else error for error in frame[name]]
+    frame["table_error"] = [_table_error(*row) for row in zip(frame["task"], rows, strict=True)]
     counters = [json.loads(row["counters"]) for row in rows]
     for name in sorted({name for counts in counters for name in counts}):
         frame[f"n_{name}"] = [counts.get(name, 0) for counts in counters]
     frame["key"] = frame.pop("key")  # the longest and least read comes last
-    return frame.sort_values(["problem", "method", "repetition"], ignore_index=True)
+    return pd.DataFrame(frame)
+
+
+def _table_error(task: str, row: Row) -> float:
+    """What the paper's Table 1 shows of a run."""
+    shown = row["test_error"] if task == "classification" else None
+    return float(row["error"] if shown is None else shown)
 
 
 def failures(rows: Iterable[Row]) -> pd.DataFrame:
     """A row per failure."""
     import pandas as pd
 
-    frame = pd.DataFrame(list(rows), columns=TABLES["failure"].names())
-    return frame.sort_values(["problem", "method", "repetition"], ignore_index=True)
+    ordered = sorted(rows, key=lambda row: (row["problem"], row["method"], row["repetition"]))
+    return pd.DataFrame(ordered, columns=TABLES["failure"].names())
 
 
 class LongFrame(NamedTuple):

@@ -168,12 +168,13 @@ def _label_methods(runs: Sequence[Row], where: Sequence[str]) -> list[str]:
 
 def _roles(runs: Sequence[Row], where: Sequence[str], methods: Sequence[str]) -> list[str]:
     """Of several settings of a method the plainest has its role, the others are variants."""
-    counts = Counter(zip(where, (run["method"] for run in runs), methods, strict=True))
-    plainest: dict[tuple[str, str], str] = {}
-    for problem, method, label in sorted(counts, key=lambda one: (len(one[2]), one[2])):
-        plainest.setdefault((problem, method), label)
+    counts = Counter(zip(where, methods, strict=True))
+    plainest: dict[tuple[str, str], tuple[int, int, str]] = {}
+    for run, problem, label in zip(runs, where, methods, strict=True):
+        place, rank = (problem, run["method"]), (len(run["settings"]), -counts[problem, label])
+        plainest[place] = min(plainest.get(place, (*rank, label)), (*rank, label))
     return [
-        run["role"] if plainest[problem, run["method"]] == label else "variant"
+        run["role"] if plainest[problem, run["method"]][2] == label else "variant"
         for run, problem, label in zip(runs, where, methods, strict=True)
     ]
 

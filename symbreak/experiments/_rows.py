@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from symbreak.experiments._columns import FORMAT, Row
+from symbreak.experiments._columns import Row
 from symbreak.experiments._errors import StoreError
 from symbreak.experiments._schema import TABLES
 
@@ -30,7 +30,7 @@ def read_rows(
     table: str,
     condition: str = "",
     values: Sequence[Any] = (),
-    version: int = FORMAT,
+    version: int | None = None,
 ) -> Iterator[Row]:
     """Rows of a table, each checked.
 
@@ -51,7 +51,7 @@ def check_rows(
     table: str,
     condition: str = "",
     values: Sequence[Any] = (),
-    version: int = FORMAT,
+    version: int | None = None,
 ) -> Iterator[tuple[Row, bool]]:
     """Rows of a table, and whether each is what was written."""
     names = TABLES[table].names(version)

@@ -22,9 +22,9 @@ class Table:
     constraint: str = ""
     since: int = 1
 
-    def names(self, version: int = FORMAT) -> list[str]:
-        """Names of the columns that a format has, the checksum apart."""
-        return [column.name for column in self.columns if column.since <= version]
+    def names(self, version: int | None = None) -> list[str]:
+        """Names of the columns that a format has, by default this one's; the checksum apart."""
+        return [c.name for c in self.columns if c.since <= (version or FORMAT)]
 
     def sql(self, name: str) -> str:
         """The statement that makes it."""

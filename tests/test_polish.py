@@ -97,9 +97,11 @@ def test_the_normal_equations_are_the_twins_and_the_gradient_that_of_finite_diff
     assert gradient == pytest.approx(np.array(differences), abs=1e-6 * np.abs(gradient).max())
 
 
-def test_the_gradient_is_that_of_sixty_digits():
-    problem = make_problem("2-3-2", K=9, alpha=0.01, weights=True, output_shift=True)
-    theta = np.random.default_rng(3).normal(size=problem.topology.dim)
+@pytest.mark.parametrize(("size", "alpha"), [(1.0, 0.01), (1.0, 0.0), (0.01, 0.0), (0.01, 0.01)])
+def test_the_gradient_is_that_of_sixty_digits(size, alpha):
+    """Also where weights are small, hidden outputs nearly dependent and output weights large."""
+    problem = make_problem("2-4-2", K=9, alpha=alpha, weights=True, output_shift=True)
+    theta = size * np.random.default_rng(3).normal(size=problem.topology.dim)
     here = Linearisation(problem)
     here(theta, problem.alpha)
     exact = reference_polish.exact_gradient(
@@ -107,10 +109,12 @@ def test_the_gradient_is_that_of_sixty_digits():
         problem.topology.sizes,
         problem.train.X,
         problem.train.y,
-        0.01,
+        alpha,
         problem.train.weights,
     )
-    assert here.g + problem.alpha * theta == pytest.approx(exact, rel=1e-11)
+    assert here.g + problem.alpha * theta == pytest.approx(
+        exact, rel=1e-10 / size**2, abs=1e-10 * np.abs(exact).max()
+    )
 
 
 def test_the_jacobian_is_that_of_the_residual_where_the_residual_is_zero():
@@ -224,12 +228,12 @@ def test_a_problem_with_a_ball_is_polished_inside_it(start, rescale):
 
 
 def test_without_a_ball_weights_may_grow():
-    inside, outside = load_problem("inc-sinc"), load_problem("inc-sinc")
-    object.__setattr__(outside, "rescale", "none")
+    problem = load_problem("inc-sinc")
+    object.__setattr__(problem, "rescale", "none")
     theta = np.random.default_rng(2).uniform(-1, 1, size=10)
-    free = run(Polisher(outside, theta, max_iterations=60))
-    assert np.linalg.norm(free.theta) > math.sqrt(10)
-    assert free._value < run(Polisher(inside, theta, max_iterations=60))._value
+    polisher = run(Polisher(problem, theta, max_iterations=60))
+    assert np.linalg.norm(polisher.theta) > math.sqrt(10)
+    assert polisher.error < 0.01
 
 
 def test_the_ridge_shrinks_the_network_and_is_part_of_the_error():

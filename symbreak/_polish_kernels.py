@@ -305,6 +305,28 @@ def _copy_columns(V: Array, first: int, Q: Array) -> None:
 
 
 @_compiled
+def is_stationary(
+    theta: Array, G: Array, g: Array, alpha: float, radius: float, tolerance: float
+) -> bool:
+    """Whether the gradient is zero, but for what pushes against the sphere.
+
+    Entry by entry against the length of a column of the Jacobian: with ``tolerance`` the sum of
+    squares times a small cosine squared, it asks for right angles.
+    """
+    outwards, length = 0.0, _dot(theta, theta)
+    for i in range(len(theta)):
+        outwards -= theta[i] * (g[i] + alpha * theta[i])
+    multiplier = alpha
+    if length >= radius * radius * (1.0 - 1e-9) and outwards > 0.0:
+        multiplier += outwards / length
+    for i in range(len(theta)):
+        slope = g[i] + multiplier * theta[i]
+        if slope * slope > tolerance * (G[i, i] + alpha):
+            return False
+    return True
+
+
+@_compiled
 def cholesky(M: Array, L: Array) -> bool:
     """``L L' = M`` from the lower triangle of M; False if M is not positive definite."""
     for i in range(len(M)):

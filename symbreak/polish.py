@@ -110,6 +110,11 @@ class Polisher:
         n_evaluations: Work so far, in evaluations.
     """
 
+    # what a state holds, besides two vectors
+    _settings: tuple[str, ...] = ("max_iterations", "max_evaluations", "tolerance")
+    _counts: tuple[str, ...] = ("n_iterations", "n_evaluations", "reason")
+    _numbers: tuple[str, ...] = ("error", "_value", "_damping", "_growth")
+
     def __init__(
         self,
         problem: Problem,
@@ -138,7 +143,7 @@ class Polisher:
         topology, y = problem.topology, problem.train.y
         self._ball = problem.rescale in ("unit", "radius")
         self._radius = math.sqrt(topology.dim) if self._ball else math.inf
-        self._alpha = float(getattr(problem, "alpha", 0.0))  # until problems have it
+        self._alpha = self._first_alpha(problem)
         self._linearise = Linearisation(problem)
         self._divisor = self._linearise.weight * topology.n_outputs
         self._jacobian_cost = jacobian_cost(
@@ -148,6 +153,12 @@ class Polisher:
         self._judge = self._lead = self._objective(problem)
         if problem.output_error == "tanh":
             self._lead = self._objective(replace(problem, output_error="linear"))
+
+    def _first_alpha(self, problem: Problem) -> float:
+        alpha = getattr(problem, "alpha", 0.0)  # until problems have it
+        if alpha == "auto":
+            raise ValueError("a problem with alpha='auto' is polished by EvidencePolisher.")
+        return float(alpha)
 
     def _objective(self, problem: Problem) -> Objective:
         evaluate = Evaluator(problem)
@@ -199,14 +210,15 @@ class Polisher:
 
     def _iterate(self) -> None:
         here = self._linearise
-        total = here(self._theta, self._alpha)
+        total = self._linearised()
         self.n_iterations += 1
         self.n_evaluations += self._jacobian_cost
-        diagonal = here.G.diagonal() + self._alpha
-        if self._is_stationary(diagonal, total):
+        if kernels.is_stationary(
+            self._theta, here.G, here.g, self._alpha, self._radius, RIGHT_ANGLE**2 * total
+        ):
             self.reason = "converged: gradient"
             return
-        largest = float(diagonal.max())
+        largest = float(here.G.diagonal().max()) + self._alpha
         while self._affordable(1):
             trial, promised = self._propose(self._damping * largest)
             if promised >= 0:
@@ -221,6 +233,9 @@ class Polisher:
                     self.reason = "converged: error"
                     return
             self._damp()
+
+    def _linearised(self) -> float:
+        return self._linearise(self._theta, self._alpha)
 
     def _propose(self, damping: float) -> tuple[Array, float]:
         """The best vector by the damped model, and the fall of the error that it promises."""
@@ -248,14 +263,6 @@ class Polisher:
         self._growth *= 2.0
         if self._damping > MAX_DAMPING:
             self.reason = "converged: step"
-
-    def _is_stationary(self, diagonal: Array, total: float) -> bool:
-        """Whether the gradient is zero, but for what pushes against the sphere."""
-        theta = self._theta
-        gradient = self._linearise.g + self._alpha * theta
-        if float(theta @ theta) >= self._radius**2 * (1 - 1e-9):
-            gradient = gradient + max(0.0, -float(gradient @ theta) / self._radius**2) * theta
-        return bool(np.all(np.abs(gradient) <= RIGHT_ANGLE * np.sqrt(diagonal * total)))
 
     def _look_around(self) -> None:
         """End where there is nothing to gain, or no iteration left."""
@@ -305,11 +312,11 @@ class Polisher:
         """Everything needed to continue, in arrays and JSON-able values."""
         return {
             "problem": self.problem.digest,
-            "settings": {name: getattr(self, name) for name in SETTINGS},
-            "counts": {name: getattr(self, name) for name in COUNTS},
+            "settings": {name: getattr(self, name) for name in self._settings},
+            "counts": {name: getattr(self, name) for name in self._counts},
             "best": self.theta.copy(),
             "theta": self._theta.copy(),
-            "numbers": np.array([getattr(self, name) for name in NUMBERS]),
+            "numbers": np.array([getattr(self, name) for name in self._numbers]),
         }
 
     @classmethod
@@ -319,16 +326,11 @@ class Polisher:
             raise ValueError(f"the state is of another problem than this {problem.name}, or data.")
         try:
             polisher = cls(problem, state["theta"], **state["settings"])
-            for name in COUNTS:
+            for name in cls._counts:
                 setattr(polisher, name, state["counts"][name])
-            for name, value in zip(NUMBERS, state["numbers"], strict=True):
+            for name, value in zip(cls._numbers, state["numbers"], strict=True):
                 setattr(polisher, name, float(value))
             polisher.theta = state["best"].copy()
         except KeyError as missing:
             raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
         return polisher
-
-
-SETTINGS = ("max_iterations", "max_evaluations", "tolerance")
-COUNTS = ("n_iterations", "n_evaluations", "reason")
-NUMBERS = ("error", "_value", "_damping", "_growth")

@@ -24,10 +24,13 @@ from symbreak.models import Model
 from symbreak.polish import Objective, Polisher
 from symbreak.problems import Problem
 
-#: The ridge at the start, and its limits; targets have variance 1.
+#: The ridge at the start, and its limits.
 FIRST_ALPHA, ALPHA_RANGE = 0.1, (1e-10, 1e10)
 #: A change of the ridge by less than this share is none; it changes by at most this factor at once.
 SETTLED, LARGEST_CHANGE = 0.01, 10.0
+
+#: Squares below this are rounding errors; targets have variance 1.
+NOTHING = 1e-24
 
 
 class Estimate(NamedTuple):
@@ -54,14 +57,14 @@ def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) 
     n_prior = D + weights.size
     n_free = q if problem.output_shift else 0
     n_data = here.weight * q
-    squares = float(theta @ theta + np.sum(weights**2))
-    residual = max(here.sum_of_squares - alpha * squares, 0.0)
+    squares = max(float(theta @ theta + np.sum(weights**2)), NOTHING)
+    residual = max(here.sum_of_squares - alpha * squares, NOTHING * n_data)
 
     trace, log_det = _inverse_trace_and_log_det(here, alpha, n_last)
     gamma = min(max(n_prior - alpha * trace, 0.0), n_prior)
     degrees = max(n_data - gamma - n_free, 1.0)
-    beta = degrees / max(residual, np.finfo(np.float64).tiny)
-    wanted = gamma / max(squares, np.finfo(np.float64).tiny) / beta
+    beta = degrees / residual
+    wanted = gamma / squares / beta
     change = min(max(wanted / alpha, 1 / LARGEST_CHANGE), LARGEST_CHANGE)
     log_evidence = (
         -0.5 * beta * (residual + alpha * squares)
@@ -161,9 +164,13 @@ class EvidencePolisher(Polisher):
         super()._prepare(problem)
         self._wanted = self._alpha
         self._judge = self._lead
+        self._least_work = 2 + self._jacobian_cost
 
     def _first_alpha(self, problem: Problem) -> float:
         return FIRST_ALPHA
+
+    def _affordable(self, cost: int) -> bool:
+        return super()._affordable(cost + 1 + self._jacobian_cost)  # for a new ridge, and the end
 
     def _objective(self, problem: Problem) -> Objective:
         def error(theta: Array) -> float:  # an evaluator's ridge is fixed

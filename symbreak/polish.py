@@ -124,12 +124,12 @@ class Polisher:
         max_evaluations: int | None = None,
         tolerance: float = 1e-9,
     ) -> None:
+        self._prepare(problem)
         if max_evaluations is not None:
-            max_evaluations = check_count("max_evaluations", max_evaluations, 2, "for the start")
+            check_count("max_evaluations", max_evaluations, self._least_work, "to say anything")
         self.max_evaluations = max_evaluations
         self.max_iterations = check_count("max_iterations", max_iterations, 0)
         self.tolerance = check_real("tolerance", tolerance, 0.0, 1.0)
-        self._prepare(problem)
         self._theta = self._inside(check_theta(theta, problem.topology.dim))
         self._damping, self._growth = FIRST_DAMPING, 2.0
         self.n_iterations, self.n_evaluations, self.reason = 0, 0, ""
@@ -149,6 +149,7 @@ class Polisher:
         self._jacobian_cost = jacobian_cost(
             topology, len(problem.train), output_shift=problem.output_shift
         )
+        self._least_work = 2
         self._zero = (SIGNAL * NOISE) ** 2 * float(np.mean(y * y))
         self._judge = self._lead = self._objective(problem)
         if problem.output_error == "tanh":

@@ -6,7 +6,6 @@ file from which nothing can be executed.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
@@ -241,10 +240,6 @@ class Model:
             tuple(_labels(facts, "target_names", (str,))),
             _mapping(facts, "origin"),
         )
-
-    def with_origin(self, **facts: Any) -> Model:
-        """The same model, with more said about where it came from."""
-        return dataclasses.replace(self, origin={**self.origin, **facts})
 
 
 def write_text(path: Path, text: str) -> None:

@@ -17,9 +17,15 @@ from symbreak.plans import Plan
 from symbreak.polish import Polisher
 from symbreak.problems import Problem
 
+#: A polish that brings the error down by less than this share in so many iterations has stalled.
+STALL_SHARE, STALL_ITERATIONS = 0.02, 5
+
 
 class Start:
     """A start under way: step by step, with a state to continue from in another process.
+
+    Where there are restarts, a polish that stalls ends too, with the reason ``"stalled"``; if the
+    start is promising all the same, ``go_on`` lets it come to its end.
 
     Args:
         problem: What to train.
@@ -50,6 +56,8 @@ class Start:
         )
         self.history = History(problem, evaluate.solve)
         self._polisher: Polisher | None = None
+        self._recent: list[float] = []  # errors after the last iterations of the polish
+        self._patient = plan.polish != "restarts"
         self.reason = ""
         self._look_ahead()
 
@@ -82,9 +90,21 @@ class Start:
         share = np.count_nonzero(optimizer.modified) / len(errors)
         history.note_generation(optimizer.n_evaluations, share, optimizer.step_size or np.nan)
 
+    def go_on(self) -> None:
+        """Polish to the end, though it is slow."""
+        self._patient, self.reason = True, ""
+        self._look_ahead()
+
     def _polish(self, polisher: Polisher) -> None:
         polisher.step()
         self._note_polish(polisher)
+        self._recent = [*self._recent[-STALL_ITERATIONS:], polisher.error]
+
+    @property
+    def _has_stalled(self) -> bool:
+        if self._patient or len(self._recent) <= STALL_ITERATIONS:
+            return False
+        return self._recent[-1] > (1 - STALL_SHARE) * self._recent[0]
 
     def _note_polish(self, polisher: Polisher) -> None:
         if isinstance(polisher, EvidencePolisher):
@@ -95,7 +115,7 @@ class Start:
     def _look_ahead(self) -> None:
         """Go from the search to the polish, or end, where the next step has no place."""
         if self._polisher is not None:
-            self.reason = self._polisher.reason
+            self.reason = self._polisher.reason or ("stalled" if self._has_stalled else "")
             return
         following = self.optimizer.n_evaluations + self.optimizer.next_size
         if self.optimizer.stopped is None and following <= self._search_end:
@@ -105,6 +125,7 @@ class Start:
             self.reason = self.optimizer.stopped or "budget"
             return
         kind = _polisher_of(self._problem)
+        self._patient |= kind is EvidencePolisher  # whose errors are not of one kind
         self._polisher = kind(self._problem, self.history.theta, max_evaluations=left)
         self._note_polish(self._polisher)
         self.reason = self._polisher.reason
@@ -123,6 +144,8 @@ class Start:
         return {
             "max_evaluations": self.max_evaluations,
             "reason": self.reason,
+            "patient": self._patient,
+            "recent": np.array(self._recent),
             "history": self.history.state(),
             "optimizer": self.optimizer.state(),
             "polisher": None if self._polisher is None else self._polisher.state(),
@@ -134,7 +157,8 @@ class Start:
         start = cls.__new__(cls)
         start.plan, start._problem, start._evaluate = plan, problem, evaluate
         start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)
-        start.reason = str(state["reason"])
+        start.reason, start._patient = str(state["reason"]), bool(state["patient"])
+        start._recent = [float(error) for error in state["recent"]]
         start.optimizer = find_method(plan.method).optimizer.from_state(state["optimizer"])
         if start.optimizer.dim != problem.topology.dim:
             raise ValueError(f"the state is of another network than a {problem.topology}.")

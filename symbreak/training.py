@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +30,8 @@ from symbreak.starts import Start
 
 #: A budget of evaluations that no run spends: for runs that end by time.
 UNLIMITED = 2**53
+#: A start that has stalled goes on if its error is at most so many times the best one before it.
+PROMISING = 1.5
 #: Seconds that starts in several threads go on before they are looked at.
 SLICE = 0.05
 
@@ -146,7 +149,7 @@ class Training:
         parallel = self._n_parallel > 1
         evaluate = Evaluator(self.problem) if parallel else self._evaluate
         budget = self.max_evaluations - self._n_taken if left is None else left
-        return Start(self.problem, self.plan, seed, budget, evaluate)
+        return Start(self.problem, self.plan.of_start(number), seed, budget, evaluate)
 
     @property
     def finished(self) -> bool:
@@ -177,6 +180,9 @@ class Training:
         else:
             list(self._pool.map(_advance, [s for s in self._running if not s.finished]))
         while self._running and self._running[0].finished:
+            if self._is_promising(self._running[0]):
+                self._running[0].go_on()
+                continue
             self._take_over(self._running.pop(0))
             if self.finished:
                 self._running.clear()  # what others have found ahead of it does not count
@@ -191,13 +197,18 @@ class Training:
         ):
             self._running.append(self._new_start(len(self._ends) + len(self._running)))
 
+    def _is_promising(self, start: Start) -> bool:
+        """Whether a start that has stalled should go on: those before it were not much better."""
+        worth = start.history.error <= PROMISING * self._history.error
+        return start.reason == "stalled" and worth
+
     def _take_over(self, start: Start) -> None:
         """Add what a start has found; decide whether to go on."""
         left = self.max_evaluations - self._n_taken
         if start.n_evaluations > left:  # it ran ahead of others, which left it less
             start = self._new_start(len(self._ends), left)
-            while not start.finished:
-                start.step()
+            while not start.finished or self._is_promising(start):
+                start.go_on() if start.finished else start.step()
         self._history.absorb(start.history, self._n_taken)
         self._n_taken += start.n_evaluations
         for name, n in start.optimizer.counters.items():
@@ -217,7 +228,7 @@ class Training:
     def _optimum(self, start: Start, found: EvidenceResult | None) -> Optimum:
         error, model = start.history.error, None if found is None else found.model
         score = error if found is None else -found.log_evidence
-        if self.plan.polish != "restarts" or error == np.inf:
+        if self.plan.polish != "restarts" or error == np.inf or start.reason == "stalled":
             return Optimum(score, error, np.empty((0, 0)))
         if model is None:
             model = self._evaluate.solve(start.history.theta)
@@ -238,6 +249,7 @@ class Training:
         row = find_method(self.method)
         theta, penalty = self._evaluate.evaluated(history.theta)
         best = self._model(history.theta, history)
+        model = self._chosen(history, choice) or best
         end = (self.n_evaluations, history.error)
         curve = [*history.curve, *([] if history.curve[-1:] == [end] else [end])]
         trace = history.table("trace")
@@ -256,14 +268,14 @@ class Training:
             output_weights=np.empty((0, 0)) if best is None else best.output_weights,
             penalty=penalty,
             network_error=(np.inf if best is None else network_error(best, self.problem) + penalty),
-            model=self._chosen(history, choice) or best,
+            model=model,
             alpha=self.problem.ridge if choice is None else choice.alpha,
-            n_effective=np.nan if choice is None else choice.n_effective,
+            n_effective=None if choice is None else choice.n_effective,
             generation_evaluations=trace[:, 0].astype(np.int64),
             modified_share=trace[:, 1],
             step_size=None if np.isnan(steps).all() else steps,
             spread=history.table("spread"),
-            rates=history.table("rates"),
+            rates=self._rates(history, model),
             starts=self._starts_table(),
             n_evaluations=self.n_evaluations,
             counters=self._counters_so_far(),
@@ -286,6 +298,14 @@ class Training:
             return self._with_origin(choice.model, history)
         return self._model(history.selected, history) if history.rates else None
 
+    def _rates(self, history: History, model: Model | None) -> Array:
+        """Errors of the networks that the validation set selected; else the test error, if any."""
+        test = self.problem.test
+        if history.rates or test is None or model is None:
+            return history.table("rates")
+        row = (self.n_evaluations, model.error_on(self.problem.train), np.nan, model.error_on(test))
+        return np.array([row])
+
     def _counters_so_far(self) -> dict[str, int]:
         counters = dict(self._counters)
         for start in self._running[:1]:
@@ -305,14 +325,15 @@ class Training:
         return self._with_origin(self._evaluate.solve(theta), history)
 
     def _with_origin(self, model: Model, history: History) -> Model:
-        return model.with_origin(
-            problem=self.problem.name,
-            method=self.method,
-            seed=self.seed,
-            n_evaluations=self.n_evaluations,
-            error=history.error,
-            versions=versions(),
-        )
+        origin = {
+            "problem": self.problem.name,
+            "method": self.method,
+            "seed": self.seed,
+            "n_evaluations": self.n_evaluations,
+            "error": history.error,
+            "versions": versions(),
+        }
+        return replace(model, origin=origin)
 
     def state(self) -> State:
         """Everything needed to continue, in arrays and JSON-able values."""
@@ -365,8 +386,9 @@ class Training:
         ]
         self._choice = None if state["choice"] is None else Choice.from_state(state["choice"])
         start = state["start"]
+        plan = self.plan.of_start(len(self._ends))
         self._running = (
-            [] if start is None else [Start.from_state(problem, self.plan, start, self._evaluate)]
+            [] if start is None else [Start.from_state(problem, plan, start, self._evaluate)]
         )
 
 

@@ -136,7 +136,7 @@ def test_a_store_whose_making_was_cut_short_is_made(tmp_path, start):
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
     assert check_store(path) != []
-    with pytest.raises(StoreError, match="no store|is empty, not a store"):
+    with pytest.raises(StoreError, match=r"no store|is empty, not a store"):
         Store(path, create=False)
     Store(path).close()
     assert check_store(path) == []

@@ -237,13 +237,19 @@ def test_a_second_driver_is_refused_while_the_first_goes_on(study, uninterrupted
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers through /proc")
 @pytest.mark.parametrize("after", [0.0, 0.1])
-def test_workers_do_not_outlive_a_driver_that_is_killed_while_they_start(study, tmp_path, after):
+def test_workers_do_not_outlive_a_driver_that_is_killed_while_they_start(tmp_path, after):
+    study = tmp_path / "long.toml"  # hours of work
+    study.write_text(TEXT.replace("20_000", "2_000_000_000"))
     with start(study, tmp_path / "a.db", workers=3) as process:
         wait_for(lambda: children(process))
         time.sleep(after)
         left = children(process)
         process.kill()
-    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
+    try:
+        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
+    finally:
+        for pid in left:
+            kill(pid)
 
 
 def test_a_second_driver_is_refused_by_any_name_of_the_store(tmp_path):

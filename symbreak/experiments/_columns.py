@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from symbreak.experiments._codec import PackedArray, decompress, inflate
-from symbreak.experiments._spec import RunSpec
+from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
 from symbreak.methods import find_method
 from symbreak.models import MAX_FILE, Model
 from symbreak.training import RunRecord
@@ -71,6 +71,10 @@ def _format(run: RunSpec, record: RunRecord) -> int:
     return FORMAT
 
 
+def _numerics(run: RunSpec, record: RunRecord) -> int:
+    return NUMERICS_VERSION
+
+
 def _family(run: RunSpec, record: RunRecord) -> str:
     return find_method(run.method).family
 
@@ -118,6 +122,9 @@ OLD_ROLES = {
 #: What was counted then, each in a column ``n_...`` of its own. Never to be changed.
 OLD_COUNTERS = ("nonfinite", "repairs", "bounded")
 
+#: The version of the numerics that stores have which do not say it. Never to be changed.
+OLD_NUMERICS = 2
+
 _TEXT, _INTEGER, _REAL = "TEXT NOT NULL", "INTEGER NOT NULL", "REAL NOT NULL"
 
 #: The columns of a finished run.
@@ -125,6 +132,7 @@ RUN = (
     _of_run("key", "TEXT PRIMARY KEY", frame="key"),
     Column("problem_id", "INTEGER NOT NULL REFERENCES problem (id)"),
     Column("format", _INTEGER, _format, since=2, before="1"),
+    Column("numerics", _INTEGER, _numerics, since=2, before=str(OLD_NUMERICS)),
     _of_run("method", _TEXT),
     Column("family", _TEXT, _family, "family", in_result=True),
     Column("role", _TEXT, _role, since=2, before="'variant'"),

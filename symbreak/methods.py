@@ -1,19 +1,20 @@
-"""The methods: the paper's (Section 6) and ours, each an optimiser with a breaking and flags."""
+"""The methods: the paper's (Section 6) and ours, each an optimiser with a breaking and settings."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._checks import unknown
+from symbreak._checks import check_choice, unknown
 from symbreak.optimizers import CMAES, DE, Optimizer
-from symbreak.problems import POPULATION_SIZE, Problem
+from symbreak.problems import Problem
 from symbreak.symmetry import (
     AssignmentBreaking,
     Breaking,
@@ -24,49 +25,85 @@ from symbreak.symmetry import (
 )
 from symbreak.topology import Topology
 
+#: What a method is in the comparison of its family: the paper's Table 1 compares the first three;
+#: "exhaustive" is the ideal that "proximity" approximates; all others are variants.
+Role = Literal["plain", "invariant", "proximity", "exhaustive", "variant"]
+
+#: What follows a search: nothing, as in the paper; a polish at the end of the budget; or a polish
+#: after a short search, again and again from new starts.
+Polish = Literal["none", "final", "restarts"]
+POLISHES = get_args(Polish)
+
+#: Arguments of an optimiser that are not settings of a method: the caller gives them.
+_GIVEN = ("self", "dim", "population_size", "max_evaluations", "breaking", "initial_population")
+
 
 @dataclass(frozen=True)
 class Method:
-    """An optimiser, how it breaks symmetries, and the optimiser's flags."""
+    """An optimiser, how it breaks symmetries, and the optimiser's settings.
+
+    Attributes:
+        optimizer: The class.
+        breaking: Makes the breaking for a topology.
+        settings: Arguments of the optimiser.
+        family: Methods of one family are compared with each other, and share a population size.
+        role: What it is in that comparison.
+        polish: What follows the search, unless something else is asked for.
+    """
 
     optimizer: type[Optimizer]
     breaking: Callable[[Topology], Breaking]
-    flags: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    family: str = field(kw_only=True)
+    role: Role = field(kw_only=True)
+    polish: Polish = field(default="none", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_choice("role", self.role, get_args(Role))
+        check_choice("polish", self.polish, POLISHES)
 
     @property
-    def family(self) -> str:
-        """``"DE"`` or ``"CMA-ES"``: methods are compared within a family."""
-        return self.optimizer.family
+    def setting_names(self) -> tuple[str, ...]:
+        """What may be set, from the constructors of the optimiser and its bases."""
+        names: dict[str, None] = {}
+        for base in self.optimizer.__mro__:
+            parameters = inspect.signature(base).parameters.values() if base is not object else ()
+            names |= {p.name: None for p in parameters if p.kind is not p.VAR_KEYWORD}
+        return tuple(name for name in names if name not in (*_GIVEN, "seed"))
 
 
 #: Assignment for a search, in which exact solutions would cost more than the evaluations.
 _SWEEPS = partial(AssignmentBreaking, exact=False)
+_DE = partial(Method, DE, family="DE")
+_CMAES = partial(Method, CMAES, family="CMA-ES")
+#: How DE is made to use aligned candidates (docs/beyond-the-paper.md).
+_WHOLE_TRIALS = {
+    "inflate": True,
+    "F": 0.55,
+    "dither": 0.25,
+    "full_crossover_share": "auto",
+    "anchor": "better-half",
+}
 
-#: The paper's eight names, and four beyond it (docs/beyond-the-paper.md). Every CMA-ES with
-#: breaking damps its step size (Eq. 46).
+#: The paper's eight names, four beyond it (docs/beyond-the-paper.md), and the trainer
+#: (docs/trainer.md). Every CMA-ES with breaking damps its step size (Eq. 46). Add a row, and the
+#: method is everywhere.
 METHODS: dict[str, Method] = {
-    "DE": Method(DE, NoBreaking),
-    "DE-INV-SB": Method(DE, InvariantBreaking),
-    "DE-SB": Method(DE, ProximityBreaking, {"inflate": True}),  # Algorithm 2
-    "DE-SB-BF": Method(DE, ExhaustiveBreaking),
-    "DE-SB-LA": Method(DE, _SWEEPS, {"inflate": True}),
-    "DE-SB-LA-W": Method(
-        DE,
-        _SWEEPS,
-        {
-            "inflate": True,
-            "F": 0.55,
-            "dither": 0.25,
-            "whole_share": "auto",
-            "anchor": "better-half",
-        },
+    "DE": _DE(NoBreaking, role="plain"),
+    "DE-INV-SB": _DE(InvariantBreaking, role="invariant"),
+    "DE-SB": _DE(ProximityBreaking, {"inflate": True}, role="proximity"),  # Algorithm 2
+    "DE-SB-BF": _DE(ExhaustiveBreaking, role="exhaustive"),
+    "DE-SB-LA": _DE(_SWEEPS, {"inflate": True}, role="variant"),
+    "DE-SB-LA-W": _DE(_SWEEPS, _WHOLE_TRIALS, role="variant"),
+    "CMA-ES": _CMAES(NoBreaking, role="plain"),
+    "CMA-ES-INV-SB": _CMAES(InvariantBreaking, role="invariant"),
+    "CMA-ES-SB": _CMAES(ProximityBreaking, {"replace_mean": True}, role="proximity"),  # Algorithm 3
+    "CMA-ES-SB-BF": _CMAES(ExhaustiveBreaking, role="exhaustive"),
+    "CMA-ES-SB-LA": _CMAES(_SWEEPS, {"replace_mean": True}, role="variant"),
+    "CMA-ES-SB-LA-P": _CMAES(
+        _SWEEPS, {"replace_mean": True, "own_partition": True}, role="variant"
     ),
-    "CMA-ES": Method(CMAES, NoBreaking),
-    "CMA-ES-INV-SB": Method(CMAES, InvariantBreaking),
-    "CMA-ES-SB": Method(CMAES, ProximityBreaking, {"replace_mean": True}),  # Algorithm 3
-    "CMA-ES-SB-BF": Method(CMAES, ExhaustiveBreaking),
-    "CMA-ES-SB-LA": Method(CMAES, _SWEEPS, {"replace_mean": True}),
-    "CMA-ES-SB-LA-P": Method(CMAES, _SWEEPS, {"replace_mean": True, "in_partition": True}),
+    "auto": Method(DE, _SWEEPS, _WHOLE_TRIALS, family="auto", role="plain", polish="restarts"),
 }
 
 
@@ -77,12 +114,20 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
+def population_size_of(method: str, problem: Problem | Topology) -> int:
+    """Candidates per generation where none are asked for: the problem's, or the optimiser's."""
+    row = find_method(method)
+    exceptions = problem.population_size if isinstance(problem, Problem) else {}
+    return exceptions.get(row.family, row.optimizer.default_population_size)
+
+
 def make_optimizer(
     method: str,
     problem: Problem | Topology,
     *,
     seed: int | Generator = 0,
     population_size: int | None = None,
+    max_evaluations: int | None = None,
     initial_population: ArrayLike | None = None,
     **settings: Any,
 ) -> Optimizer:
@@ -94,24 +139,28 @@ def make_optimizer(
         seed: A whole number, or a generator to draw from.
         population_size: Candidates per generation; by default as many as the initial population
             has, or the problem's own.
+        max_evaluations: The budget, if it is known.
         initial_population: Candidates of the first generation, (N_p, D).
         **settings: Other arguments of ``DE`` or ``CMAES``, such as ``F`` or ``sigma``; they come
-            before the method's own flags.
+            before the method's own.
     """
     row = find_method(method)
     if not isinstance(problem, Problem | Topology):
         raise ValueError(f"problem must be a Problem or a Topology, got {problem!r}.")
-    sizes = problem.population_size if isinstance(problem, Problem) else POPULATION_SIZE
+    for name in settings:
+        if name not in row.setting_names:
+            raise unknown(f"setting of {method}", name, row.setting_names)
     topology = problem.topology if isinstance(problem, Problem) else problem
     if population_size is None and initial_population is not None:
         population_size = len(np.atleast_1d(initial_population))
     elif population_size is None:
-        population_size = sizes[row.family]
+        population_size = population_size_of(method, problem)
     return row.optimizer(
         topology.dim,
         population_size=population_size,
+        max_evaluations=max_evaluations,
         breaking=row.breaking(topology),
         initial_population=initial_population,
         seed=seed,
-        **{**row.flags, **settings},
+        **{**row.settings, **settings},
     )

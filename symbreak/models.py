@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, as_matrix, check_choice, check_finite
 from symbreak.activations import find_activation
-from symbreak.network import hidden_outputs
-from symbreak.problems import Scaling, Task
+from symbreak.network import hidden_outputs, mean_square
+from symbreak.problems import Dataset, Scaling, Task
 from symbreak.topology import Topology
 
 #: What is applied to the weighted sums of the outputs: nothing, the paper's tanh for classes that
@@ -110,18 +110,37 @@ class Model:
             return self._labels[outputs.argmax(axis=1)]
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    @single_threaded_blas
     def outputs(self, X: ArrayLike) -> Array:
         """Outputs (K, q): targets in the units of the data, or a score for each class.
 
         Scores are the larger the likelier, and probabilities if ``output`` is ``"softmax"``.
         """
-        z = self._hidden(X) @ self.output_weights
+        matrix = as_matrix("X", X)
+        if matrix.shape[1] != self.topology.n_inputs:
+            raise ValueError(
+                f"X must have shape (K, d) = (K, {self.topology.n_inputs}) for a {self.topology} "
+                f"network, got {matrix.shape}."
+            )
+        z = self.weighted_sums(self.inputs(matrix))
         if self.output == "softmax":
             z = np.exp(z - z.max(axis=1, keepdims=True))
             return z / z.sum(axis=1, keepdims=True)
         # tanh would saturate and make ties; what it is applied to has the same order
         return z if self.classes else self.targets.undo(z)
+
+    @single_threaded_blas
+    def weighted_sums(self, X: Array) -> Array:
+        """Weighted sums (K, q) of the outputs for inputs in normalised units (Eq. 3)."""
+        A = hidden_outputs(self.theta, self.topology, X, shift=self.output_shift)
+        return A @ self.output_weights
+
+    def error_on(self, data: Dataset) -> float:
+        """``error`` on a data set of a problem, which is in normalised units already."""
+        z = self.weighted_sums(data.X)
+        if self.classes:
+            wrong = z.argmax(axis=1) != data.y.argmax(axis=1)
+            return float(np.average(wrong, weights=data.weights))
+        return mean_square(z - data.y, data.weights)
 
     def error(self, X: ArrayLike, y: ArrayLike) -> float:
         """Share of samples misclassified, or mean squared error in normalised targets.
@@ -152,17 +171,6 @@ class Model:
             raise ValueError(
                 f"X and y must have the same number K of samples, got {n_x} and {n_y}."
             )
-
-    def _hidden(self, X: ArrayLike) -> Array:
-        matrix = as_matrix("X", X)
-        if matrix.shape[1] != self.topology.n_inputs:
-            raise ValueError(
-                f"X must have shape (K, d) = (K, {self.topology.n_inputs}) for a {self.topology} "
-                f"network, got {matrix.shape}."
-            )
-        return hidden_outputs(
-            self.theta, self.topology, self.inputs(matrix), shift=self.output_shift
-        )
 
     @cached_property
     def _labels(self) -> NDArray[Any]:
@@ -219,18 +227,15 @@ class Model:
             ValueError: if the text is not that of a model.
         """
         facts = _read_facts(text)
-        topology = Topology(
-            tuple(_list(facts, "net")),
-            find_activation(facts.get("activation")),  # type: ignore[arg-type]
-        )
+        topology = Topology(tuple(_list(facts, "net")), find_activation(_text(facts, "activation")))
         return cls(
             topology,
-            facts.get("task"),
+            _text(facts, "task"),  # type: ignore[arg-type]  # checked by the model itself
             _array(facts, "theta", 1),
             _array(facts, "output_weights", 2),
             _scaling(facts, "inputs"),
             _scaling(facts, "targets"),
-            facts.get("output"),
+            _text(facts, "output"),  # type: ignore[arg-type]
             tuple(_labels(facts, "classes", (str, int, float, bool))),
             tuple(_labels(facts, "feature_names", (str,))),
             tuple(_labels(facts, "target_names", (str,))),
@@ -290,6 +295,12 @@ def _list(facts: Mapping[str, Any], name: str) -> list[Any]:
     if not isinstance(values := facts.get(name), list):
         raise ValueError(f"{name} must be a list, got {type(values).__name__}.")
     return values
+
+
+def _text(facts: Mapping[str, Any], name: str) -> str:
+    if not isinstance(value := facts.get(name), str):
+        raise ValueError(f"{name} must be a text, got {type(value).__name__}.")
+    return value
 
 
 def _mapping(facts: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -1,108 +1,43 @@
-"""One run: ask, evaluate, tell, until the budget is spent; and what is recorded of it."""
+"""Training a network: a search, a polish, restarts; until the budget is spent or it is enough."""
 
 from __future__ import annotations
 
-import platform
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
 
-import numba
 import numpy as np
-import scipy
 
 from symbreak._blas import one_blas_thread
-from symbreak._checks import MAX_MAGNITUDE, Array, IntArray, check_count
+from symbreak._checks import Array, check_count, check_real
 from symbreak._interrupts import deferred_interrupts
-from symbreak._version import __version__
-from symbreak.evaluation import Evaluator
-from symbreak.methods import find_method, make_optimizer
+from symbreak._random import stream
+from symbreak.evaluation import Evaluator, network_error
+from symbreak.history import History
+from symbreak.methods import find_method
+from symbreak.models import Model
+from symbreak.optima import MAX_SAMPLES, Agreement, Optimum, agreement, label_optima
 from symbreak.optimizers import State
+from symbreak.plans import Plan, make_plan
 from symbreak.problems import Problem
-from symbreak.symmetry import spread
+from symbreak.records import Progress, RunRecord, versions
+from symbreak.starts import Start
 
-#: The spread over partitions is measured whenever evaluations have grown by this factor, on this
-#: many candidates: about 40 times in 200,000 evaluations.
-SPREAD_EVERY, SPREAD_SAMPLE = 1.2, 100
-
-
-@dataclass(frozen=True, eq=False)
-class RunRecord:
-    """What a run found and how it went.
-
-    The curve ``(evaluations, errors)`` has one point per improvement of the best true error, at
-    the very evaluation that brought it, and one at the end.
-
-    Attributes:
-        evaluations: Evaluations at each point of the curve.
-        errors: Best error so far at each point.
-        theta: The vector (D,) that was evaluated for the best error (paper-notes 1).
-        output_weights: Its output weights (N_{L-1}, q), a last row for an output shift.
-        penalty: Part of the best error that is penalty; 0 inside the feasible ball.
-        network_error: Error of the saved network, theta with its output weights, plus penalty.
-            It is ``error`` up to rounding, which grows with the condition of the fit.
-        generation_evaluations: Evaluations at the end of each generation.
-        modified_share: Share of candidates that the breaking modified, per generation.
-        step_size: Widest standard deviation of the search after each generation; None for DE.
-        spread: Whether symmetries divide the search: rows (evaluations, share of candidates in
-            the best one's partition, effective number of conventions), ever more seldom.
-        rates: For classification with validation data, rows (evaluations, training,
-            validation, test error rate), one per improvement of the validation rate.
-        n_evaluations: Evaluations done.
-        n_nonfinite: How many of them had no finite error.
-        n_repairs: How often the covariance was repaired.
-        n_bounded: How often the step size was bounded.
-        interrupted: Whether the run was stopped before its budget was spent.
-        seconds: Wall-clock time.
-        versions: Versions of what the result depends on.
-    """
-
-    problem: str
-    method: str
-    seed: int
-    population_size: int
-    max_evaluations: int
-    evaluations: IntArray
-    errors: Array
-    theta: Array
-    output_weights: Array
-    penalty: float
-    network_error: float
-    generation_evaluations: IntArray
-    modified_share: Array
-    step_size: Array | None
-    spread: Array
-    rates: Array
-    n_evaluations: int
-    n_nonfinite: int
-    n_repairs: int
-    n_bounded: int
-    interrupted: bool
-    seconds: float
-    versions: dict[str, str]
-
-    @property
-    def error(self) -> float:
-        """Best error of the run."""
-        return float(self.errors[-1])
-
-
-class Progress(NamedTuple):
-    """How far a run has come; given to callbacks after each generation."""
-
-    n_evaluations: int
-    max_evaluations: int
-    error: float
-    generation: int
+#: A budget of evaluations that no run spends: for runs that end by time.
+UNLIMITED = 2**53
+#: Seconds that starts in several threads go on before they are looked at.
+SLICE = 0.05
 
 
 def train(
     problem: Problem,
-    method: str = "DE-SB",
+    method: str = "auto",
     *,
     max_evaluations: int | None = None,
+    max_time: float | None = None,
+    polish: str | None = None,
     seed: int = 0,
     population_size: int | None = None,
     threads: int = 1,
@@ -113,172 +48,244 @@ def train(
 
     Args:
         problem: From ``load_problem`` or ``Problem.from_arrays``.
-        method: A name in ``METHODS``.
-        max_evaluations: Budget, never exceeded; by default the problem's own.
+        method: A name in ``METHODS``; or ``"auto"``, short searches with symmetry breaking, each
+            followed by a polish, until their agreement says that it is enough (docs/trainer.md).
+        max_evaluations: Budget, never exceeded; by default the problem's own, or none if there is
+            a ``max_time``.
+        max_time: Seconds after which to stop. The record says how many evaluations there were;
+            asking for that number gives the same result.
+        polish: ``"none"``, a search alone, as in the paper; ``"final"``, a polish at the end;
+            ``"restarts"``, a polish after a short search, again and again. By default the method's
+            own: ``"restarts"`` for ``"auto"``, ``"none"`` for the others.
         seed: Same seed, same result, with any number of threads.
         population_size: Candidates per generation; by default the problem's own.
-        threads: Threads of the evaluation; 0 means one per core.
-        callback: Called after each generation; the run stops early if it answers True.
+        threads: Threads of the evaluation, or of independent starts; 0 means one per core.
+        callback: Called after each step; the run stops early if it returns True.
         **settings: Other arguments of the optimiser, such as ``F`` or ``sigma``.
 
-    Ctrl-C ends the run after the generation under way, with the best so far.
+    Ctrl-C ends the run after the step under way, with the best so far.
     """
+    if max_evaluations is None and max_time is not None:
+        max_evaluations = UNLIMITED
     run = Training(
         problem,
         method,
         max_evaluations=max_evaluations,
+        polish=polish,
         seed=seed,
         population_size=population_size,
         threads=threads,
         **settings,
     )
-    interrupted = threading.Event()
+    seconds = np.inf if max_time is None else check_real("max_time", max_time, 0, 1e9)
+    interrupted, deadline = threading.Event(), time.monotonic() + seconds
     with deferred_interrupts(interrupted.set), one_blas_thread():
-        while not run.finished and not interrupted.is_set():
+        while not run.finished and not interrupted.is_set() and time.monotonic() < deadline:
             run.step()
             answer = None if callback is None else callback(run.progress)
             if isinstance(answer, bool | np.bool_) and answer:
                 break
-        return run.record()
+        return run.record(time_is_up=time.monotonic() >= deadline)
 
 
 class Training:
     """A run under way: step by step, with a state to continue from in another process.
 
-    Args are those of ``train``.
+    Starts that end are taken over in their order, so that neither threads nor interruptions change
+    the result. Args are those of ``train``.
     """
 
     def __init__(
         self,
         problem: Problem,
-        method: str,
+        method: str = "auto",
         *,
         max_evaluations: int | None = None,
+        polish: str | None = None,
         seed: int = 0,
         population_size: int | None = None,
         threads: int = 1,
         **settings: Any,
     ) -> None:
-        self._evaluate = Evaluator(problem, threads=threads)
         self.problem, self.method, self.seed = problem, method, check_count("seed", seed, 0)
-        self._optimizer = make_optimizer(
-            method, problem, seed=seed, population_size=population_size, **settings
+        budget = problem.max_evaluations if max_evaluations is None else max_evaluations
+        self.max_evaluations = check_count("max_evaluations", budget, 1)
+        self.plan = make_plan(
+            problem,
+            method,
+            self.max_evaluations,
+            polish=polish,
+            population_size=population_size,
+            settings=settings,
         )
-        self.max_evaluations = check_count(
-            "max_evaluations",
-            problem.max_evaluations if max_evaluations is None else max_evaluations,
-            self._optimizer.population_size,
-            "one generation",
-        )
-        self._n_evaluations = 0
-        self._n_nonfinite = 0
+        self._prepare(threads)
+        self._history = History(problem, self._evaluate.solve)
+        self._n_taken = 0  # evaluations of starts that were taken over
+        self._ends: list[int] = []  # of those that were not cut short: evaluations at their ends
+        self._optima: list[Optimum] = []  # and what they ended in
+        self._counters: dict[str, int] = {}
         self._seconds = 0.0
-        self._theta = np.full(problem.topology.dim, np.nan)
-        self._curve: list[tuple[int, float]] = []
-        self._trace: list[tuple[int, float, float]] = []
-        self._spread: list[tuple[int, float, float]] = []
-        self._rates: list[tuple[int, float, float, float]] = []
+        self.stopped = ""
+        self._running = [self._new_start(0)]
+
+    def _prepare(self, threads: int) -> None:
+        """What can be made anew, and is not part of the state."""
+        restarts = self.plan.polish == "restarts"
+        self._evaluate = Evaluator(self.problem, threads=threads)
+        self._n_parallel = self._evaluate.threads if restarts else 1
+        if restarts:  # one thread each
+            self._evaluate = Evaluator(self.problem)
+        self._pool = ThreadPoolExecutor(self._n_parallel) if self._n_parallel > 1 else None
+
+    def _new_start(self, number: int, left: int | None = None) -> Start:
+        """A start with the stream of its number; the first one's is that of the seed alone."""
+        seed = self.seed if number == 0 else stream(self.seed, "start", number)
+        parallel = self._n_parallel > 1
+        evaluate = Evaluator(self.problem) if parallel else self._evaluate
+        budget = self.max_evaluations - self._n_taken if left is None else left
+        return Start(self.problem, self.plan, seed, budget, evaluate)
 
     @property
     def finished(self) -> bool:
-        """Whether another generation would exceed the budget."""
-        return self._n_evaluations + self._optimizer.population_size > self.max_evaluations
+        """Whether there is nothing left to do; ``stopped`` says why."""
+        return bool(self.stopped)
+
+    @property
+    def n_evaluations(self) -> int:
+        """Evaluations done, as far as starts are taken over in their order."""
+        return self._n_taken + (self._running[0].n_evaluations if self._running else 0)
 
     @property
     def progress(self) -> Progress:
         """How far the run has come."""
-        error = self._curve[-1][1] if self._curve else np.inf
+        errors = [self._history.error, *(start.history.error for start in self._running[:1])]
+        generation = len(self._history.trace) + sum(
+            start.optimizer.generation for start in self._running[:1]
+        )
         return Progress(
-            self._n_evaluations, self.max_evaluations, error, self._optimizer.generation
+            self.n_evaluations, self.max_evaluations, min(errors), generation, len(self._ends)
         )
 
     def step(self) -> None:
-        """Do one generation."""
+        """Do one generation or one iteration of a polish; of each start, if there are threads."""
         started = time.perf_counter()
-        candidates = self._optimizer.ask()
-        errors = self._evaluate(candidates)
-        self._note_improvements(candidates, errors)
-        self._n_evaluations += len(errors)
-        self._note_spread(candidates)
-        self._optimizer.tell(candidates, errors)
-        self._trace.append(
-            (
-                self._n_evaluations,
-                np.count_nonzero(self._optimizer.modified) / len(errors),
-                self._optimizer.step_size or np.nan,
-            )
-        )
+        if self._pool is None:
+            self._running[0].step()
+        else:
+            list(self._pool.map(_advance, [s for s in self._running if not s.finished]))
+        while self._running and self._running[0].finished:
+            self._take_over(self._running.pop(0))
+            if self.finished:
+                self._running.clear()  # what others have found ahead of it does not count
+        self._keep_running()
         self._seconds += time.perf_counter() - started
 
-    def _note_improvements(self, candidates: Array, errors: Array) -> None:
-        """Add every candidate that is better than all before it to the curve."""
-        best = self.progress.error
-        if errors.min() >= best:
-            return
-        before = np.minimum.accumulate(np.concatenate([[best], errors[:-1]]))
-        for i in np.flatnonzero(errors < before):
-            self._curve.append((self._n_evaluations + int(i) + 1, float(errors[i])))
-            self._theta = candidates[i].copy()
-            self._note_rates(candidates[i])
+    def _keep_running(self) -> None:
+        """Begin starts, so that there is one for each thread."""
+        while not self.finished and (
+            not self._running
+            or sum(not start.finished for start in self._running) < self._n_parallel
+        ):
+            self._running.append(self._new_start(len(self._ends) + len(self._running)))
 
-    def _note_spread(self, candidates: Array) -> None:
-        """Say now and then, ever more seldom, how the candidates lie to the best one so far."""
-        last = self._spread[-1][0] if self._spread else 0
-        if self._n_evaluations < SPREAD_EVERY * last or not self._curve:
-            return
-        sample = candidates[:SPREAD_SAMPLE]
-        if not max(np.abs(sample).max(), np.abs(self._theta).max()) <= MAX_MAGNITUDE:
-            return
-        self._spread.append(
-            (self._n_evaluations, *spread(sample, self._theta, self.problem.topology))
-        )
+    def _take_over(self, start: Start) -> None:
+        """Add what a start has found; decide whether to go on."""
+        left = self.max_evaluations - self._n_taken
+        if start.n_evaluations > left:  # it ran ahead of others, which left it less
+            start = self._new_start(len(self._ends), left)
+            while not start.finished:
+                start.step()
+        self._history.absorb(start.history, self._n_taken)
+        self._n_taken += start.n_evaluations
+        for name, n in start.optimizer.counters.items():
+            self._counters[name] = self._counters.get(name, 0) + n
+        if start.reason != "budget":
+            self._ends.append(self._n_taken)
+            self._optima.append(self._optimum(start))
+        if self.plan.polish != "restarts" or start.reason == "budget":
+            self.stopped = start.reason
+        elif self.max_evaluations - self._n_taken < self.plan.population_size:
+            self.stopped = "budget"
+        elif self.agreement.is_enough:
+            self.stopped = "agreement"
 
-    def _note_rates(self, theta: Array) -> None:
-        """Classification rates count where the validation rate improves (paper-notes 15b)."""
-        if self.problem.task != "classification" or self.problem.validation is None:
-            return
-        weights = self._evaluate.output_weights(theta)
+    def _optimum(self, start: Start) -> Optimum:
+        if self.plan.polish != "restarts" or start.history.error == np.inf:
+            return Optimum(start.history.error, np.empty((0, 0)))
+        model = self._evaluate.solve(start.history.theta)
+        return Optimum(start.history.error, model.weighted_sums(self.problem.train.X[:MAX_SAMPLES]))
 
-        def rate(data: Any) -> float:
-            return np.nan if data is None else self._evaluate.error_rate(theta, weights, data)
+    @property
+    def agreement(self) -> Agreement:
+        """What the starts say that have ended."""
+        return agreement(label_optima(self._optima))
 
-        validation = rate(self.problem.validation)
-        if not self._rates or validation < self._rates[-1][2]:
-            row = (rate(self.problem.train), validation, rate(self.problem.test))
-            self._rates.append((self._curve[-1][0], *row))
-
-    def record(self) -> RunRecord:
-        """What the run has found so far."""
-        theta, penalty = self._evaluate.evaluated(self._theta)
-        found = bool(np.isfinite(theta).all())
-        weights = self._evaluate.output_weights(self._theta) if found else np.empty((0, 0))
-        network_error = self._evaluate.network_error(theta, weights) if found else np.inf
-        end = (self._n_evaluations, self.progress.error)
-        curve = self._curve if self._curve and self._curve[-1] == end else [*self._curve, end]
-        trace = np.array(self._trace, dtype=np.float64).reshape(-1, 3)
+    def record(self, time_is_up: bool = False) -> RunRecord:
+        """What the run has found so far; ``time_is_up`` if that is why it ends now."""
+        history, row = self._notes_so_far(), find_method(self.method)
+        theta, penalty = self._evaluate.evaluated(history.theta)
+        best = self._model(history.theta, history)
+        end = (self.n_evaluations, history.error)
+        curve = [*history.curve, *([] if history.curve[-1:] == [end] else [end])]
+        trace = history.table("trace")
+        steps = trace[:, 2]
         return RunRecord(
             problem=self.problem.name,
             method=self.method,
+            family=row.family,
+            role=row.role if self.plan.polish == row.polish else "variant",
             seed=self.seed,
-            population_size=self._optimizer.population_size,
+            population_size=self.plan.population_size,
             max_evaluations=self.max_evaluations,
             evaluations=np.array([n for n, _ in curve], dtype=np.int64),
             errors=np.array([error for _, error in curve]),
             theta=theta,
-            output_weights=weights,
+            output_weights=np.empty((0, 0)) if best is None else best.output_weights,
             penalty=penalty,
-            network_error=network_error + penalty,
+            network_error=(np.inf if best is None else network_error(best, self.problem) + penalty),
+            model=self._model(history.selected, history) if history.rates else best,
             generation_evaluations=trace[:, 0].astype(np.int64),
             modified_share=trace[:, 1],
-            step_size=None if self._optimizer.step_size is None else trace[:, 2],
-            spread=np.array(self._spread, dtype=np.float64).reshape(-1, 3),
-            rates=np.array(self._rates, dtype=np.float64).reshape(-1, 4),
-            n_evaluations=self._n_evaluations,
-            n_nonfinite=self._n_nonfinite + self._evaluate.n_nonfinite,
-            n_repairs=self._optimizer.n_repairs,
-            n_bounded=self._optimizer.n_bounded,
-            interrupted=not self.finished,
+            step_size=None if np.isnan(steps).all() else steps,
+            spread=history.table("spread"),
+            rates=history.table("rates"),
+            starts=self._starts_table(),
+            n_evaluations=self.n_evaluations,
+            counters=self._counters_so_far(),
+            stopped=self.stopped or ("time" if time_is_up else "interrupted"),
             seconds=self._seconds,
+        )
+
+    def _notes_so_far(self) -> History:
+        """Those on the starts that ended and on the first of those under way."""
+        history = History(self.problem, self._evaluate.solve)
+        history.absorb(self._history, 0)
+        for start in self._running[:1]:
+            history.absorb(start.history, self._n_taken)
+        return history
+
+    def _counters_so_far(self) -> dict[str, int]:
+        counters = dict(self._counters)
+        for start in self._running[:1]:
+            for name, n in start.optimizer.counters.items():
+                counters[name] = counters.get(name, 0) + n
+        return counters
+
+    def _starts_table(self) -> Array:
+        labels = label_optima(self._optima)
+        rows = zip(self._ends, (optimum.error for optimum in self._optima), labels, strict=True)
+        return np.array(list(rows), dtype=np.float64).reshape(-1, 3)
+
+    def _model(self, theta: Array, history: History) -> Model | None:
+        """The network of a candidate; None if it is not finite, since nothing was found."""
+        if not np.isfinite(theta).all():
+            return None
+        return self._evaluate.solve(theta).with_origin(
+            problem=self.problem.name,
+            method=self.method,
+            seed=self.seed,
+            n_evaluations=self.n_evaluations,
+            error=history.error,
             versions=versions(),
         )
 
@@ -289,53 +296,55 @@ class Training:
             "method": self.method,
             "seed": self.seed,
             "max_evaluations": self.max_evaluations,
-            "n_evaluations": self._n_evaluations,
-            "n_nonfinite": self._n_nonfinite + self._evaluate.n_nonfinite,
+            "plan": self.plan.state(),
             "seconds": self._seconds,
-            "theta": self._theta.copy(),
-            "curve": np.array(self._curve, dtype=np.float64).reshape(-1, 2),
-            "trace": np.array(self._trace, dtype=np.float64).reshape(-1, 3),
-            "spread": np.array(self._spread, dtype=np.float64).reshape(-1, 3),
-            "rates": np.array(self._rates, dtype=np.float64).reshape(-1, 4),
-            "optimizer": self._optimizer.state(),
+            "stopped": self.stopped,
+            "counters": dict(self._counters),
+            "history": self._history.state(),
+            "n_taken": self._n_taken,
+            "ends": np.array(self._ends, dtype=np.int64),
+            "optima": np.array([optimum.error for optimum in self._optima]),
+            "outputs": {str(i): optimum.outputs for i, optimum in enumerate(self._optima)},
+            # those that run ahead in other threads begin again
+            "start": self._running[0].state() if self._running else None,
         }
 
     @classmethod
     def from_state(cls, problem: Problem, state: State, *, threads: int = 1) -> Self:
         """The run of ``state()``, which goes on bit by bit as if never interrupted."""
-        if state.get("problem") != problem.digest:
+        if not isinstance(state, dict) or state.get("problem") != problem.digest:
             raise ValueError(f"the state is of another problem than this {problem.name}, or data.")
+        run = cls.__new__(cls)
         try:
-            optimizer = find_method(state["method"]).optimizer.from_state(state["optimizer"])
-            run = cls(
-                problem,
-                state["method"],
-                max_evaluations=state["max_evaluations"],
-                seed=state["seed"],
-                population_size=optimizer.population_size,
-                threads=threads,
-            )
-            run._optimizer = optimizer
-            run._n_evaluations = state["n_evaluations"]
-            run._n_nonfinite = state["n_nonfinite"]
-            run._seconds = state["seconds"]
-            run._theta = state["theta"].copy()
-            run._curve = [(int(n), float(error)) for n, error in state["curve"]]
-            run._trace = [(int(n), float(a), float(b)) for n, a, b in state["trace"]]
-            run._spread = [(int(n), float(a), float(b)) for n, a, b in state["spread"]]
-            run._rates = [(int(n), *map(float, row)) for n, *row in state["rates"]]  # type: ignore[misc]
+            run._restore(problem, state, threads)
         except KeyError as missing:
             raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
         return run
 
+    def _restore(self, problem: Problem, state: State, threads: int) -> None:
+        find_method(state["method"])
+        self.problem, self.method = problem, state["method"]
+        self.seed = check_count("seed", state["seed"], 0)
+        self.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 1)
+        self.plan = Plan(**state["plan"])
+        self._prepare(threads)
+        self._seconds, self.stopped = float(state["seconds"]), str(state["stopped"])
+        self._counters = dict(state["counters"])
+        self._history = History.from_state(problem, self._evaluate.solve, state["history"])
+        self._n_taken = check_count("n_taken", state["n_taken"], 0)
+        self._ends = [int(n) for n in state["ends"]]
+        self._optima = [
+            Optimum(float(error), state["outputs"][str(i)])
+            for i, error in enumerate(state["optima"])
+        ]
+        start = state["start"]
+        self._running = (
+            [] if start is None else [Start.from_state(problem, self.plan, start, self._evaluate)]
+        )
 
-def versions() -> dict[str, str]:
-    """Versions of what a result depends on."""
-    return {
-        "symbreak": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "numba": numba.__version__,
-        "machine": platform.machine(),
-    }
+
+def _advance(start: Start) -> None:
+    """Go on with a start for a while."""
+    until = time.perf_counter() + SLICE
+    while not start.finished and time.perf_counter() < until:
+        start.step()

@@ -1,6 +1,7 @@
 import pytest
 
-from symbreak import METHODS, Topology, load_problem, make_optimizer
+from symbreak import DE, METHODS, Topology, load_problem, make_optimizer
+from symbreak.methods import Method
 from symbreak.symmetry import NoBreaking
 
 
@@ -8,7 +9,7 @@ def test_the_table_holds_the_papers_eight_names_and_ours():
     assert list(METHODS) == [
         *("DE", "DE-INV-SB", "DE-SB", "DE-SB-BF", "DE-SB-LA", "DE-SB-LA-W"),
         *("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB", "CMA-ES-SB-BF"),
-        *("CMA-ES-SB-LA", "CMA-ES-SB-LA-P"),
+        *("CMA-ES-SB-LA", "CMA-ES-SB-LA-P", "auto"),
     ]
     plain = [name for name, row in METHODS.items() if row.breaking is NoBreaking]
     assert plain == ["DE", "CMA-ES"]
@@ -38,3 +39,23 @@ def test_an_unknown_method_is_refused_with_the_nearest_name(name, nearest):
 def test_brute_force_on_a_large_network_is_refused_with_the_replica_count():
     with pytest.raises(ValueError, match="1,179,648 replicas"):
         make_optimizer("DE-SB-BF", Topology.parse("2-4-2-4-2"))
+
+
+def test_unknown_settings_are_refused_by_name_with_the_nearest_known_one():
+    with pytest.raises(ValueError, match=r"unknown setting of DE 'dithr'. Did you mean 'dither'"):
+        make_optimizer("DE", Topology.parse("1-3-1"), dithr=0.1)
+    with pytest.raises(ValueError, match=r"unknown setting of CMA-ES 'F'.* Known: .*sigma"):
+        make_optimizer("CMA-ES", Topology.parse("1-3-1"), F=0.1)
+
+
+def test_settings_of_a_method_are_those_of_its_constructors():
+    names = {"F", "CR", "inflate", "dither", "full_crossover_share", "anchor"}
+    assert set(METHODS["DE-SB"].setting_names) == names
+    assert set(METHODS["CMA-ES"].setting_names) == {
+        *("mean", "sigma", "replace_mean", "own_partition"),
+    }
+
+
+def test_a_role_that_nothing_compares_is_refused():
+    with pytest.raises(ValueError, match="unknown role 'best'"):
+        Method(DE, NoBreaking, family="DE", role="best")

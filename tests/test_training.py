@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer, network, train
+from symbreak.network import evaluation_cost
+from symbreak.symmetry import spread_cost
 from symbreak.training import Training
 
 
@@ -18,8 +20,9 @@ def problem():
 
 
 def assert_same_run(a, b):
+    assert a.model.to_json() == b.model.to_json()
     for field in dataclasses.fields(a):
-        if field.name not in ("seconds", "versions"):
+        if field.name not in ("seconds", "versions", "model"):
             same = np.array_equal(getattr(a, field.name), getattr(b, field.name))
             assert same, field.name
 
@@ -34,7 +37,10 @@ def two_classes():
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
+SEARCHES = [name for name, row in METHODS.items() if row.polish == "none"]
+
+
+@pytest.mark.parametrize("method", SEARCHES)
 def test_the_record_of_a_run_is_consistent(problem, method):
     record = train(problem, method, max_evaluations=2_000, seed=4)
     n = record.population_size
@@ -69,6 +75,15 @@ def test_the_record_says_how_candidates_are_spread_over_partitions():
         assert conventions[0] > 80
     assert plain.spread[-1, 2] > 80
     assert aligned.spread[-1, 2] < 5
+
+
+def test_the_spread_of_wide_networks_is_measured_within_a_share_of_the_evaluations():
+    X = np.linspace(-1, 1, 20)[:, None]
+    narrow, wide = (Problem.from_arrays(X, np.sin(3 * X), hidden=(n,)) for n in (5, 60))
+    assert len(train(narrow, "DE", max_evaluations=500).spread) == 5
+    assert len(train(wide, "DE", max_evaluations=500).spread) == 0
+    cost, evaluation = spread_cost(wide.topology), evaluation_cost(wide.topology, 20)
+    assert 100 * cost > 0.05 * 500 * evaluation
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -108,8 +123,8 @@ def test_the_saved_network_reproduces_the_recorded_error_to_its_condition(name, 
 def test_the_saved_network_reproduces_the_recorded_error(problem):
     for method in ("DE-SB", "CMA-ES-SB"):
         record = train(problem, method, max_evaluations=10_000, seed=0)
-        evaluate = Evaluator(problem)
-        predicted = evaluate.predict(record.theta, record.output_weights, problem.train.X)
+        A = network.hidden_outputs(record.theta, problem.topology, problem.train.X)
+        predicted = A @ record.output_weights
         mse = np.mean((problem.train.y - predicted) ** 2)
         assert mse + record.penalty == pytest.approx(record.error, rel=1e-6)
         assert record.network_error == pytest.approx(mse + record.penalty, rel=1e-12)
@@ -119,12 +134,13 @@ def test_the_saved_network_reproduces_the_recorded_error(problem):
 def test_the_recorded_theta_is_the_vector_that_was_evaluated(problem):
     far = np.full((4, problem.topology.dim), 2.0)
     run = Training(problem, "DE", max_evaluations=4, population_size=4)
-    run._optimizer._asked = far  # nothing but candidates outside the ball
+    run._running[0].optimizer._asked = far  # nothing but candidates outside the ball
     run.step()
     record = run.record()
     assert record.theta == pytest.approx(far[0] / np.linalg.norm(far[0]))
     assert record.penalty == pytest.approx(50 * (np.linalg.norm(far[0]) - np.sqrt(6)))
-    fitted = Evaluator(problem).predict(record.theta, record.output_weights, problem.train.X)
+    A = network.hidden_outputs(record.theta, problem.topology, problem.train.X)
+    fitted = A @ record.output_weights
     mse = np.mean((problem.train.y - fitted) ** 2)
     assert record.error == pytest.approx(mse + record.penalty)
 
@@ -187,14 +203,26 @@ def test_rates_are_taken_over_when_the_validation_rate_improves():
     assert set(record.rates[:, 0]) <= set(record.evaluations)
     assert np.all((record.rates[:, 1:] >= 0) & (record.rates[:, 1:] <= 1))
     assert record.rates[-1, 3] < record.rates[0, 3]
-    # the rates are those of the network that was best then
-    n = int(record.rates[-1, 0])
-    then = train(problem, "DE-SB", max_evaluations=-(-n // 100) * 100, seed=0, population_size=100)
-    if then.evaluations[-2] == n:
-        evaluate = Evaluator(problem)
-        for column, data in enumerate((problem.train, problem.validation, problem.test), start=1):
-            rate = evaluate.error_rate(then.theta, then.output_weights, data)
-            assert record.rates[-1, column] == rate
+    # the rates are those of the network that is kept
+    for column, data in enumerate((problem.train, problem.validation, problem.test), start=1):
+        assert record.rates[-1, column] == record.model.error_on(data)
+    assert not np.array_equal(record.model.theta, record.theta)  # trained longer, and overfitted
+
+
+def test_validation_and_test_sets_count_for_regression_too():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, size=(90, 2))
+    y = 100 + 5 * np.sin(4 * X[:, 0]) + rng.normal(size=90)
+    parts = [(X[i : i + 30], y[i : i + 30]) for i in (0, 30, 60)]
+    problem = Problem.from_arrays(
+        *parts[0], hidden=(6,), validation=parts[1], test=parts[2], name="noisy"
+    )
+    record = train(problem, "DE-SB", max_evaluations=20_000, seed=0)
+    assert np.all(np.diff(record.rates[:, 2]) < 0)
+    for column, part in enumerate(parts, start=1):
+        assert record.rates[-1, column] == pytest.approx(record.model.error(*part), rel=1e-9)
+    last = Evaluator(problem).solve(record.theta)
+    assert last.error(*parts[1]) > 1.1 * record.model.error(*parts[1])  # it has overfitted since
 
 
 @pytest.mark.parametrize("output_error", ["linear", "tanh"])
@@ -235,7 +263,7 @@ def test_ctrl_c_ends_with_the_best_so_far_after_a_whole_generation(problem, monk
     assert len(record.generation_evaluations) == 3
     assert signal.getsignal(signal.SIGINT) is before
     assert_same_run(
-        dataclasses.replace(record, max_evaluations=0, interrupted=False),
+        dataclasses.replace(record, max_evaluations=0, stopped="budget"),
         dataclasses.replace(train(problem, "CMA-ES-SB", max_evaluations=3 * 48), max_evaluations=0),
     )
 
@@ -269,13 +297,12 @@ def test_a_state_of_other_data_is_refused(problem):
 def test_counts_and_time_survive_an_interruption(problem):
     run = Training(problem, "CMA-ES-SB", max_evaluations=2_000)
     run.step()
-    run._optimizer.n_repairs, run._optimizer.n_bounded = 3, 4
-    run._evaluate.n_nonfinite = 5
+    run._running[0].optimizer.counters |= {"repairs": 3, "bounded": 4, "nonfinite": 5}
     run._seconds = 100.0
     other = Training.from_state(problem, run.state())
     other.step()
     record = other.record()
-    assert (record.n_repairs, record.n_bounded, record.n_nonfinite) == (3, 4, 5)
+    assert record.counters == {"nonfinite": 5, "repairs": 3, "bounded": 4}
     assert record.seconds > 100
 
 
@@ -298,18 +325,12 @@ def test_non_finite_errors_are_counted_and_the_rest_goes_on():
     run = Training(problem, "DE-SB", max_evaluations=400, population_size=10)
     honest = run._evaluate
 
-    class Broken:
-        n_nonfinite = 0
-        evaluated, output_weights = honest.evaluated, honest.output_weights
-        network_error = honest.network_error
+    def broken(population):
+        errors = honest(population)
+        errors[::2] = np.inf
+        return errors
 
-        def __call__(self, population):
-            errors = honest(population)
-            errors[::2] = np.inf
-            self.n_nonfinite += len(errors[::2])
-            return errors
-
-    run._evaluate = Broken()
+    run._running[0]._evaluate = broken
     while not run.finished:
         run.step()
     record = run.record()
@@ -332,4 +353,4 @@ def test_non_finite_errors_are_counted_and_the_rest_goes_on():
 )
 def test_bad_arguments_are_refused_in_words(problem, options, message):
     with pytest.raises(ValueError, match=message):
-        train(problem, **options)
+        train(problem, **{"method": "DE", **options})

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from symbreak import METHODS, RunRecord, load_problem, problem_names, train
-from symbreak import training as runs
+from symbreak import METHODS, RunRecord, load_problem, problem_names, records, train, training
+from symbreak._checks import large_number
 from symbreak._interrupts import deferred_interrupts
 from symbreak.cli._console import console
 
@@ -49,7 +49,7 @@ def train_command(
     }
     names = list(dict.fromkeys(method))
     for name in names:
-        runs.Training(data, name, **options)  # type: ignore[arg-type]  # all is right, or nothing starts
+        training.Training(data, name, **options)  # type: ignore[arg-type]  # all is right, or nothing starts
     if out is not None and (out.is_dir() or not out.resolve().parent.is_dir()):
         raise ValueError(f"--out must be a file in a folder that exists, got {out}.")
     if out is not None:
@@ -57,7 +57,7 @@ def train_command(
     console.print(
         f"[bold]{data.name}[/bold]  {data.description}\n{data.topology} network, "
         f"{data.topology.dim} parameters, {len(data.train)} samples; every network has "
-        f"{data.topology.n_replicas:,} replicas"
+        f"{large_number(data.topology.n_replicas)} replicas"
     )
     stop, records = threading.Event(), []
     with deferred_interrupts(stop.set):
@@ -94,11 +94,11 @@ def _progress() -> Progress:
 
 def _show_progress(
     bars: Progress, task: TaskID, stop: threading.Event
-) -> Callable[[runs.Progress], bool]:
+) -> Callable[[records.Progress], bool]:
     """A callback that moves a bar ten times a second; generations are much shorter."""
     shown = 0.0
 
-    def show(progress: runs.Progress) -> bool:
+    def show(progress: records.Progress) -> bool:
         nonlocal shown
         if (now := time.monotonic()) - shown > 0.1:
             shown = now

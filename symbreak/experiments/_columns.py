@@ -17,9 +17,8 @@ from typing import Any, TypeAlias
 
 from symbreak.experiments._codec import PackedArray, decompress, inflate
 from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
-from symbreak.methods import find_method
 from symbreak.models import MAX_FILE, Model
-from symbreak.training import RunRecord
+from symbreak.records import RunRecord
 
 Row: TypeAlias = dict[str, Any]
 
@@ -75,24 +74,12 @@ def _numerics(run: RunSpec, record: RunRecord) -> int:
     return NUMERICS_VERSION
 
 
-def _family(run: RunSpec, record: RunRecord) -> str:
-    return find_method(run.method).family
-
-
-def _role(run: RunSpec, record: RunRecord) -> str:
-    role = getattr(record, "role", None)  # until training has roles
-    return OLD_ROLES.get(run.method, "variant") if role is None else str(role)
-
-
 def _settings(run: RunSpec, record: RunRecord) -> str:
     return json.dumps(dict(run.method_settings), sort_keys=True)
 
 
 def _counters(run: RunSpec, record: RunRecord) -> str:
-    counters = getattr(record, "counters", None)
-    if counters is None:  # until training has counters
-        counters = {name: getattr(record, f"n_{name}") for name in OLD_COUNTERS}
-    return json.dumps(dict(counters), sort_keys=True)
+    return json.dumps(dict(record.counters), sort_keys=True)
 
 
 def _versions(run: RunSpec, record: RunRecord) -> str:
@@ -134,8 +121,8 @@ RUN = (
     Column("format", _INTEGER, _format, since=2, before="1"),
     Column("numerics", _INTEGER, _numerics, since=2, before=str(OLD_NUMERICS)),
     _of_run("method", _TEXT),
-    Column("family", _TEXT, _family, "family", in_result=True),
-    Column("role", _TEXT, _role, since=2, before="'variant'"),
+    _of_record("family", _TEXT),
+    Column("role", _TEXT, lambda run, record: record.role, since=2, before="'variant'"),
     _of_run("repetition", _INTEGER),
     _of_record("error", _REAL),
     _of_record("network_error", _REAL),
@@ -228,5 +215,5 @@ def _format_1(row: Row) -> Row:
         **{name: row[name] for name in same.split()},
         "train_rate": row["train_error"],
         "validation_rate": row["validation_error"],
-        **{f"n_{name}": counters[name] for name in OLD_COUNTERS},
+        **{f"n_{name}": counters.get(name, 0) for name in OLD_COUNTERS},
     }

@@ -64,7 +64,7 @@ def _problem_facts(problem: Problem) -> Facts:
         "rescale": problem.rescale,
         "output_error": problem.output_error,
         "output_shift": problem.output_shift,
-        "alpha": getattr(problem, "alpha", 0.0),  # until problems have alpha
+        "alpha": problem.alpha,
         "description": problem.description,
         "data": _data_digest(problem),
     }
@@ -78,7 +78,7 @@ def _digits(n: int) -> str:
 def _data_digest(problem: Problem) -> str:
     digest = hashlib.sha256()
     for part in (problem.train, problem.validation, problem.test):
-        for values in () if part is None else (part.X, part.y, getattr(part, "weights", None)):
+        for values in () if part is None else (part.X, part.y, part.weights):
             rounded = np.zeros(0) if values is None else np.round(values, _DECIMALS) + 0.0
             digest.update(repr(rounded.shape).encode() + rounded.astype("<f8").tobytes())
     return digest.hexdigest()[:8]

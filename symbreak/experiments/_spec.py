@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,17 +43,6 @@ FILE_KEYS = ("file", "targets", "hidden", "task", "validation", "test", "max_eva
 
 #: Larger numbers do not fit a store.
 MAX_SEED, MAX_BUDGET = 2**63 - 1, 10**15
-
-
-def setting_names(method: str) -> list[str]:
-    """What may be set of a method, from the constructors of its optimiser and its bases."""
-    # until methods have setting_names
-    given = ("self", "dim", "breaking", "initial_population", "seed", "max_evaluations")
-    names: dict[str, None] = {}
-    for base in find_method(method).optimizer.__mro__[:-1]:
-        parameters = inspect.signature(base).parameters.values()
-        names |= {p.name: None for p in parameters if p.kind is not p.VAR_KEYWORD}
-    return [name for name in names if name not in given]
 
 
 @dataclass(frozen=True)
@@ -299,11 +287,11 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
     for problem, settings in _subtables(raw, "problem").items():
         _check_keys(f"[problem.{problem}]", settings, PROBLEM_KEYS)
         sizes = _table(settings, "population_size", f"[problem.{problem}] ")
-        families = {method.family for method in METHODS.values()}
-        _check_keys(f"[problem.{problem}] population_size", sizes, sorted(families))
+        families = {row.family: None for row in METHODS.values()}
+        _check_keys(f"[problem.{problem}] population_size", sizes, families)
     for method, settings in _subtables(raw, "method").items():
-        known = ("problems", "population_size", *setting_names(method))
-        _check_keys(f"[method.{method}]", settings, dict.fromkeys(known))
+        known = ("problems", "population_size", "polish", *find_method(method).setting_names)
+        _check_keys(f"[method.{method}]", settings, known)
         with _error_context(f"[method.{method}]"):
             _names({"problems": problems, **settings}, "problems", "problem", problems)
     for table, settings in files.items():

@@ -34,7 +34,7 @@ from symbreak.experiments._identity import (
 from symbreak.experiments._run import CheckpointError
 from symbreak.experiments._spec import RunSpec, StudySpec
 from symbreak.models import Model
-from symbreak.training import RunRecord
+from symbreak.records import RunRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ class Store:
         arrays = {name: getattr(record, name) for name in ARRAYS}
         packed = {name: pack(value) for name, value in arrays.items() if value is not None}
         row = run_row(run, record, packed)
-        model = getattr(record, "model", None)  # until training has models
+        model = record.model
         facts = facts_of(run) if facts is None else facts
         with self._database.transaction():
             row["problem_id"] = self._problem_number(run, facts)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
@@ -19,13 +19,16 @@ from symbreak._checks import (
     check_population,
     unknown,
 )
+from symbreak._compile import compiled
+from symbreak.optimizers._state import State, check_saved, generator_from, saved_value
 from symbreak.symmetry import BREAKINGS, Breaking, NoBreaking
 from symbreak.topology import Topology
 
-State = dict[str, Any]
-
 #: Generators whose state is a few numbers.
-BIT_GENERATORS = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
+BIT_GENERATORS = ("PCG64", "PCG64DXSM")
+
+#: Every optimiser there is, by the name of its class: what a saved state is restored by.
+OPTIMIZERS: dict[str, type[Optimizer]] = {}
 
 
 class Best(NamedTuple):
@@ -38,9 +41,15 @@ class Best(NamedTuple):
 class Optimizer(ABC):
     """A population search with ``ask`` and ``tell``; symmetry breaking happens inside ``tell``.
 
+    A new optimiser gives ``default_population_size``, ``saved``, ``_propose`` and ``_update``.
+    ``_propose`` may return any number of candidates, which ``next_size`` says beforehand;
+    ``stopped`` may say that there is no use in going on.
+
     Args:
         dim: Number of parameters D.
-        population_size: Candidates per generation, N_p, at least 4.
+        population_size: Candidates per generation, N_p, at least 4; at first, for an optimiser
+            that shrinks its population.
+        max_evaluations: The budget, for optimisers that plan with it; None if it is not known.
         breaking: How symmetries are broken; not at all by default.
         initial_population: The candidates of the first generation, (N_p, D), or None.
         seed: A whole number, or a generator to draw from.
@@ -48,92 +57,117 @@ class Optimizer(ABC):
     Attributes:
         best: Best candidate so far, with its true error.
         generation: Generations told so far.
-        modified: Which candidates the last breaking modified, (N_p,).
-        n_repairs: How often a covariance had to be repaired; 0 for optimisers without one.
-        n_bounded: How often the step size had to be bounded.
+        n_evaluations: Candidates told so far.
+        modified: Which candidates the last breaking modified, (n,).
+        counters: How often something happened that a reader of results should know of, such as
+            ``nonfinite`` errors.
     """
 
-    #: Methods of one family are compared with each other, and share a population size.
-    family: ClassVar[str]
-    #: Attributes that make up the state, besides what this class saves itself.
-    _saved: ClassVar[tuple[str, ...]]
-    _saved_by_base: ClassVar = ("generation", "modified", "n_repairs", "n_bounded", "_asked")
+    default_population_size: ClassVar[int] = 100
+    #: Attributes that make up the state, besides what this class saves itself: a type, or the
+    #: shape of an array in letters (N candidates, D parameters), with "?" if it may be None.
+    saved: ClassVar[Mapping[str, type | str]] = {}
+    _saved_by_all: ClassVar[Mapping[str, type | str]] = {
+        "generation": int,
+        "n_evaluations": int,
+        "counters": dict,
+        "modified": "n",
+        "_asked": "n D?",
+    }
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        OPTIMIZERS[cls.__name__] = cls
 
     def __init__(
         self,
         dim: int,
         *,
-        population_size: int,
+        population_size: int | None = None,
+        max_evaluations: int | None = None,
         breaking: Breaking | None = None,
         initial_population: ArrayLike | None = None,
         seed: int | Generator = 0,
     ) -> None:
         self.dim = check_count("dim", dim, 1)
         self.population_size = check_count(
-            "population_size", population_size, 4, "a candidate and three others"
+            "population_size",
+            self.default_population_size if population_size is None else population_size,
+            4,
+            "a candidate and three others",
         )
-        self.breaking = breaking or NoBreaking()
-        topology = self.breaking.topology
-        if topology is not None and topology.dim != dim:
-            raise ValueError(
-                f"breaking is for a {topology} network, so dim must be {topology.dim}, got {dim}."
-            )
+        self.max_evaluations = max_evaluations
+        if max_evaluations is not None:
+            check_count("max_evaluations", max_evaluations, self.population_size, "one generation")
+        self.breaking = _checked_breaking(breaking, dim)
         self.best = Best(None, np.inf)
-        self.generation = 0
+        self.generation = self.n_evaluations = 0
         self.modified: Mask = np.zeros(self.population_size, dtype=np.bool_)
-        self.n_repairs = 0
-        self.n_bounded = 0
-        if not isinstance(seed, Generator):
-            seed = np.random.default_rng(check_count("seed", seed, 0))
-        self._rng = seed
-        if type(seed.bit_generator).__name__ not in BIT_GENERATORS:
-            raise ValueError(
-                f"seed must be a whole number or a generator of {' or '.join(BIT_GENERATORS)}, "
-                f"whose state can be saved, got {seed!r}."
-            )
+        self.counters: dict[str, int] = {"nonfinite": 0}
+        self._rng = _checked_generator(seed)
         self._asked: Array | None = None
         if initial_population is not None:
             name = "initial_population"
-            self._asked = self._check_shape(initial_population, name).copy()
+            self._asked = check_population(initial_population, self.dim, name).copy()
+            _check_number(name, self._asked, self.population_size)
             check_magnitude(name, self._asked)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(dim={self.dim}, population_size={self.population_size}, "
+            f"breaking={self.breaking.name!r}, generation={self.generation}, "
+            f"error={self.best.error:.6g})"
+        )
 
     @property
     def step_size(self) -> float | None:
         """Standard deviation of the search along its widest axis, where there is one."""
         return None
 
+    @property
+    def stopped(self) -> str | None:
+        """Why there is no use in going on, or None."""
+        return None
+
+    @property
+    def next_size(self) -> int:
+        """How many candidates the next ``ask`` returns: for budgets."""
+        return self.population_size if self._asked is None else len(self._asked)
+
     def ask(self) -> Array:
-        """Candidates (N_p, D) to evaluate; the same ones until they are told."""
+        """Candidates (n, D) to evaluate; the same ones until they are told."""
         if self._asked is None:
             self._asked = self._propose()
         return self._asked.copy()  # the caller may do with it what it likes
 
     def tell(self, candidates: ArrayLike, errors: ArrayLike) -> None:
-        """Take in the errors (N_p,) of the candidates that were asked.
+        """Take in the errors (n,) of the candidates that were asked.
 
         An error that is NaN or infinite counts as worst.
         """
-        candidates = self._check_shape(candidates, "candidates")
+        n = self.next_size
+        candidates = check_population(candidates, self.dim, "candidates")
+        _check_number("candidates", candidates, n)
         try:
             errors = np.array(errors, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"errors must be {self.population_size} numbers.") from None
-        if errors.shape != (self.population_size,):
-            raise ValueError(
-                f"errors must have shape (N_p,) = ({self.population_size},), got {errors.shape}."
-            )
-        leader, finite = _look_through(candidates, errors)
+            raise ValueError(f"errors must be {n} numbers.") from None
+        if errors.shape != (n,):
+            raise ValueError(f"errors must have shape (n,) = ({n},), got {errors.shape}.")
+        leader, n_finite, finite = _look_through(candidates, errors)
         if not finite:
             check_finite("candidates", candidates)  # says where
         if errors[leader] < self.best.error:
             self.best = Best(candidates[leader].copy(), float(errors[leader]))
+        self.counters["nonfinite"] += n - n_finite
+        self.n_evaluations += n
         self._update(candidates, errors)
         self.generation += 1
         self._asked = None
 
     @abstractmethod
     def _propose(self) -> Array:
-        """Draw the next candidates (N_p, D)."""
+        """Draw the next candidates (n, D)."""
 
     @abstractmethod
     def _update(self, candidates: Array, errors: Array) -> None:
@@ -145,81 +179,112 @@ class Optimizer(ABC):
             "optimizer": type(self).__name__,
             "dim": self.dim,
             "population_size": self.population_size,
+            "max_evaluations": self.max_evaluations,
             "breaking": self.breaking.name,
             "topology": str(self.breaking.topology or ""),
             "rng": self._rng.bit_generator.state,
-            "best_theta": _copied(self.best.theta),
+            "best_theta": saved_value(self.best.theta),
             "best_error": None if self.best.theta is None else self.best.error,
-            **{name: _copied(getattr(self, name)) for name in self._saved_by_base + self._saved},
+            **{name: saved_value(getattr(self, name)) for name in self._all_saved()},
         }
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """An optimiser that goes on exactly where ``state()`` was taken.
 
+        Called on ``Optimizer`` it makes whichever optimiser the state is of.
+
         Raises:
-            ValueError: if the state is another optimiser's or lacks something.
+            ValueError: if the state is another optimiser's, lacks something or has a wrong shape.
         """
-        if state.get("optimizer") != cls.__name__:
-            raise ValueError(
-                f"the state must be one of {cls.__name__}, got one of {state.get('optimizer')!r}."
-            )
+        name = state.get("optimizer") if isinstance(state, Mapping) else None
+        kind = OPTIMIZERS.get(name) if isinstance(name, str) else None
+        if kind is None or not issubclass(kind, cls):
+            raise ValueError(f"the state must be one of {cls.__name__}, got one of {name!r}.")
+        optimizer = kind.__new__(kind)
         try:
-            breaking = _breaking_from(state["breaking"], state["topology"])
-            optimizer = cls(
-                state["dim"], population_size=state["population_size"], breaking=breaking
-            )
-            optimizer._rng = _generator_from(state["rng"])
-            if state["best_error"] is not None:
-                optimizer.best = Best(state["best_theta"].copy(), state["best_error"])
-            for name in cls._saved_by_base + cls._saved:
-                setattr(optimizer, name, _copied(state[name]))
+            optimizer._restore(state)
         except KeyError as missing:
             raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
         return optimizer
 
-    def _check_shape(self, values: ArrayLike, name: str) -> Array:
-        candidates = check_population(values, self.dim, name)
-        if len(candidates) != self.population_size:
-            raise ValueError(
-                f"{name} must have shape (N_p, D) = ({self.population_size}, {self.dim}), "
-                f"got {candidates.shape}."
-            )
-        return candidates
+    def _restore(self, state: State) -> None:
+        """Take over a state, checked: compiled code does not look at shapes again."""
+        self.dim = check_count("dim", state["dim"], 1)
+        self.population_size = check_count("population_size", state["population_size"], 4)
+        self.max_evaluations = state["max_evaluations"]
+        if self.max_evaluations is not None:
+            check_count("max_evaluations", self.max_evaluations, 1)
+        breaking = _breaking_from(state["breaking"], state["topology"])
+        self.breaking = _checked_breaking(breaking, self.dim)
+        self._rng = generator_from(state["rng"], BIT_GENERATORS)
+        sizes = {"D": self.dim, "N": self.population_size}
+        self.best = Best(None, np.inf)
+        if state["best_error"] is not None:
+            theta = check_saved("best_theta", state["best_theta"], "D", sizes)
+            self.best = Best(theta, check_saved("best_error", state["best_error"], float, sizes))
+        for name, kind in self._all_saved().items():
+            setattr(self, name, check_saved(name, state[name], kind, sizes))
+
+    @classmethod
+    def _all_saved(cls) -> dict[str, type | str]:
+        return {**cls._saved_by_all, **cls.saved}
 
 
-@njit(cache=True, nogil=True)
-def _look_through(candidates: Array, errors: Array) -> tuple[int, bool]:
+def _checked_breaking(breaking: Breaking | None, dim: int) -> Breaking:
+    if breaking is None:
+        return NoBreaking()
+    if not callable(breaking) or not hasattr(breaking, "topology"):
+        raise ValueError(
+            f"breaking must be one of symbreak.symmetry, such as ProximityBreaking(topology), "
+            f"got {breaking!r}."
+        )
+    topology = breaking.topology
+    if topology is not None and topology.dim != dim:
+        raise ValueError(
+            f"breaking is for a {topology} network, so dim must be {topology.dim}, got {dim}."
+        )
+    return breaking
+
+
+def _checked_generator(seed: int | Generator) -> Generator:
+    if not isinstance(seed, Generator):
+        return np.random.default_rng(check_count("seed", seed, 0))
+    if type(seed.bit_generator).__name__ not in BIT_GENERATORS:
+        raise ValueError(
+            f"seed must be a whole number or a generator of {' or '.join(BIT_GENERATORS)}, "
+            f"whose state can be saved, got {seed!r}."
+        )
+    return seed
+
+
+def _check_number(name: str, candidates: Array, n: int) -> None:
+    if len(candidates) != n:
+        raise ValueError(
+            f"{name} must have shape (n, D) = ({n}, {candidates.shape[1]}), got {candidates.shape}."
+        )
+
+
+@compiled()
+def _look_through(candidates: Array, errors: Array) -> tuple[int, int, bool]:
     """Make NaN and infinite errors +inf, in place.
 
-    Answers where the smallest error is, and whether all candidates are finite.
+    Returns where the smallest error is, how many are finite, and whether all candidates are.
     """
-    leader, finite = 0, True
+    leader, n_finite, finite = 0, 0, True
     for i in range(len(errors)):
-        if not (-np.inf < errors[i] < np.inf):
+        if -np.inf < errors[i] < np.inf:
+            n_finite += 1
+        else:
             errors[i] = np.inf
         if errors[i] < errors[leader]:
             leader = i
         for d in range(candidates.shape[1]):
             finite &= np.isfinite(candidates[i, d])
-    return leader, finite
-
-
-def _copied(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
+    return leader, n_finite, finite
 
 
 def _breaking_from(name: str, topology: str) -> Breaking:
-    if name not in BREAKINGS:
+    if not isinstance(name, str) or name not in BREAKINGS:
         raise unknown("breaking", name, BREAKINGS)
     return BREAKINGS[name](Topology.parse(topology) if topology else None)
-
-
-def _generator_from(state: State) -> Generator:
-    """A generator in a saved state; only NumPy's own bit generators are made."""
-    kind = state["bit_generator"]
-    if kind not in BIT_GENERATORS:
-        raise unknown("bit generator", kind, BIT_GENERATORS)
-    bits = BIT_GENERATORS[kind]()
-    bits.state = state
-    return np.random.Generator(bits)

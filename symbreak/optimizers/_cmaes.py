@@ -7,14 +7,15 @@ from contextlib import nullcontext
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from symbreak._blas import one_blas_thread
 from symbreak._checks import Array, IntArray, Mask, check_finite, check_real, check_theta
+from symbreak._compile import compiled
 from symbreak.optimizers._base import Optimizer
+from symbreak.optimizers._state import State
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+_compiled = compiled(error_model="numpy")
 
 #: Bounds of the step along the widest axis: beyond them a search is lost (paper-notes 9).
 MIN_STEP, MAX_STEP = 1e-100, 1e10
@@ -26,7 +27,7 @@ _SMALLEST = float(np.finfo(float).tiny)
 #: Weight of the candidates in the anchor's partition that is enough to learn from them alone.
 OWN_MEAN, OWN_COVARIANCE = 0.5, 0.1
 #: Up to this size no BLAS divides a decomposition among threads, and none need be forbidden.
-UNDIVIDED = 32
+UNTHREADED = 32
 #: Candidates that are drawn together, so that inner loops are long and data stay in the cache.
 ROWS = 64
 
@@ -80,7 +81,7 @@ class CMAES(Optimizer):
     After evaluation all candidates are broken towards the best one so far; then the
     distribution is updated, with a step size damped by the shift that this caused. With
     ``replace_mean`` (CMA-ES-SB) modified candidates enter the mean as the anchor. With
-    ``in_partition`` the distribution is learnt from the candidates that needed no breaking, those
+    ``own_partition`` the distribution is learnt from the candidates that needed no breaking, those
     in the anchor's partition, in generations where they hold enough of the weight.
 
     Args:
@@ -88,7 +89,7 @@ class CMAES(Optimizer):
         mean: Initial mean (D,); by default the centroid of the initial population, or zero.
         sigma: Initial step size.
         replace_mean: Apply Algorithm 3.
-        in_partition: Leave modified candidates out of the mean where the others hold more than
+        own_partition: Leave modified candidates out of the mean where the others hold more than
             ``OWN_MEAN`` of the weight, and out of the covariance above ``OWN_COVARIANCE``.
         **settings: See ``Optimizer``.
 
@@ -98,11 +99,20 @@ class CMAES(Optimizer):
         C: Covariance matrix (D, D).
     """
 
-    family: ClassVar = "CMA-ES"
-    _saved: ClassVar = (
-        *("replace_mean", "in_partition", "mean", "sigma", "C"),
-        *("_B", "_scales", "_root", "_p_sigma", "_p_c", "_decomposed"),
-    )
+    default_population_size: ClassVar = 400
+    saved: ClassVar = {
+        "replace_mean": bool,
+        "own_partition": bool,
+        "mean": "D",
+        "sigma": float,
+        "C": "D D",
+        "_B": "D D",
+        "_scales": "D",
+        "_root": "D D",
+        "_p_sigma": "D",
+        "_p_c": "D",
+        "_decomposed": int,
+    }
 
     def __init__(
         self,
@@ -111,7 +121,7 @@ class CMAES(Optimizer):
         mean: ArrayLike | None = None,
         sigma: float = 0.5,
         replace_mean: bool = False,
-        in_partition: bool = False,
+        own_partition: bool = False,
         **settings: Any,
     ) -> None:
         super().__init__(dim, **settings)
@@ -120,13 +130,18 @@ class CMAES(Optimizer):
         self.mean = check_theta(mean, dim, "mean").copy()
         check_finite("mean", self.mean)
         self.sigma = check_real("sigma", sigma, 2.0**-MAX_DRIFT, 2.0**MAX_DRIFT)
-        self.replace_mean, self.in_partition = replace_mean, in_partition
+        self.replace_mean, self.own_partition = bool(replace_mean), bool(own_partition)
         self.C = np.eye(dim)
         # C = B diag(scales^2) B', and the root is C^1/2
         self._B, self._scales, self._root = _sphere(dim)
         self._p_sigma, self._p_c = np.zeros(dim), np.zeros(dim)
         self._decomposed = 0  # generation of the last decomposition
         self._constants = strategy_constants(dim, self.population_size)
+        self.counters |= {"repairs": 0, "bounded": 0}
+
+    def _restore(self, state: State) -> None:
+        super()._restore(state)
+        self._constants = strategy_constants(self.dim, self.population_size)
 
     @property
     def step_size(self) -> float:
@@ -153,7 +168,7 @@ class CMAES(Optimizer):
         k = self._constants
         self.mean, self.sigma = _adapt(
             *(candidates, broken, order, self.modified, anchor),
-            *(self.replace_mean, self.in_partition),
+            *(self.replace_mean, self.own_partition),
             k,
             self.mean,
             self.sigma,
@@ -172,7 +187,7 @@ class CMAES(Optimizer):
         bounded = min(max(step, MIN_STEP), MAX_STEP)
         if bounded != step:
             self.sigma *= bounded / step
-            self.n_bounded += 1
+            self.counters["bounded"] += 1
         power = math.frexp(self.sigma)[1]
         if abs(power) > MAX_DRIFT:
             factor = 2.0**power  # exact, so nothing is rounded
@@ -185,7 +200,7 @@ class CMAES(Optimizer):
     def _decompose(self) -> None:
         """Eigenvectors, axis lengths and root of C, repaired if it is not positive definite."""
         self._decomposed = self.generation + 1
-        with one_blas_thread() if self.dim > UNDIVIDED else nullcontext():
+        with one_blas_thread() if self.dim > UNTHREADED else nullcontext():
             try:
                 self._B, self._scales, self._root, raised = _axes_and_root(self.C, self._p_sigma)
             except ValueError:  # not finite, or LAPACK gave up: begin again from a sphere
@@ -193,7 +208,7 @@ class CMAES(Optimizer):
                 self._B, self._scales, self._root, raised = *_sphere(self.dim), True
             if raised:
                 self.C = (self._B * self._scales**2) @ self._B.T
-                self.n_repairs += 1
+                self.counters["repairs"] += 1
 
 
 def _sphere(dim: int) -> tuple[Array, Array, Array]:
@@ -271,7 +286,7 @@ def _adapt(
     modified: Mask,
     anchor: Array,
     replace_mean: bool,
-    in_partition: bool,
+    own_partition: bool,
     k: Constants,
     mean: Array,
     sigma: float,
@@ -287,7 +302,7 @@ def _adapt(
     One compiled function, since eight calls of small ones cost as much as what they compute.
     """
     w_mean, w_cov = k.w, k.w
-    if in_partition:
+    if own_partition:
         own, w_own = _own_weights(order, modified, k.w)
         if own > OWN_MEAN:
             w_mean = w_own

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from symbreak._checks import Array, Mask, check_choice, check_real
+from symbreak._compile import compiled
 from symbreak.optimizers._base import Optimizer
+from symbreak.optimizers._state import State
 
 INFLATION = 100.0  # Algorithm 2
 ANCHORS = ("centroid", "better-half")
 #: Shares of whole trials with fewer and with at least ``SPANNING`` candidates per dimension.
-WHOLE_SHARES, SPANNING = (0.5, 0.75), 4
+FULL_CROSSOVER_SHARES, SPANNING = (0.5, 0.75), 4
 MAX_TO_BEAT = 1e300  # the inflation compounds; any finite trial stays below this
 
-_compiled = njit(cache=True, nogil=True)
+_compiled = compiled()
 
 
 class DE(Optimizer):
@@ -32,9 +33,9 @@ class DE(Optimizer):
         CR: Probability that a coordinate crosses over.
         inflate: Apply Algorithm 2.
         dither: Draw the weight of each trial from ``[F - dither, F + dither]``.
-        whole_share: Share of trials that cross over in every coordinate, whatever CR is; they do
-            not depend on the coordinates, which are correlated in a network. ``"auto"`` is more of
-            them where the population spans the space (``WHOLE_SHARES``).
+        full_crossover_share: Share of trials that cross over in every coordinate, whatever CR is;
+            they do not depend on the coordinates, which are correlated in a network. ``"auto"`` is
+            more of them where the population spans the space (``FULL_CROSSOVER_SHARES``).
         anchor: What the population is broken towards: its ``"centroid"``, as in the paper, or that
             of the ``"better-half"``.
         **settings: See ``Optimizer``.
@@ -44,11 +45,18 @@ class DE(Optimizer):
         errors: Their true errors (N_p,).
     """
 
-    family: ClassVar = "DE"
-    _saved: ClassVar = (
-        *("F", "CR", "inflate", "dither", "whole_share", "anchor"),
-        *("population", "errors", "_to_beat"),
-    )
+    default_population_size: ClassVar = 100
+    saved: ClassVar = {
+        "F": float,
+        "CR": float,
+        "inflate": bool,
+        "dither": float,
+        "full_crossover_share": float,
+        "anchor": str,
+        "population": "N D?",
+        "errors": "N?",
+        "_to_beat": "N?",
+    }
 
     def __init__(
         self,
@@ -58,22 +66,32 @@ class DE(Optimizer):
         CR: float = 0.9,
         inflate: bool = False,
         dither: float = 0.0,
-        whole_share: float | str = 0.0,
+        full_crossover_share: float | str = 0.0,
         anchor: str = "centroid",
         **settings: Any,
     ) -> None:
         super().__init__(dim, **settings)
         self.F = check_real("F", F, 0, 2)
         self.CR = check_real("CR", CR, 0, 1)
-        self.inflate = inflate
+        self.inflate = bool(inflate)
         self.dither = check_real("dither (no more than F)", dither, 0, self.F)
-        if whole_share == "auto":
-            whole_share = WHOLE_SHARES[self.population_size >= SPANNING * dim]
-        self.whole_share = check_real('whole_share (or "auto")', whole_share, 0, 1)
+        if full_crossover_share == "auto":
+            full_crossover_share = FULL_CROSSOVER_SHARES[self.population_size >= SPANNING * dim]
+        self.full_crossover_share = check_real(
+            'full_crossover_share (or "auto")', full_crossover_share, 0, 1
+        )
         self.anchor = check_choice("anchor", anchor, ANCHORS)
         self.population: Any = None
         self.errors: Any = None
         self._to_beat: Any = None  # the errors, inflated
+
+    def _restore(self, state: State) -> None:
+        super()._restore(state)
+        begun = {value is not None for value in (self.population, self.errors, self._to_beat)}
+        if len(begun) > 1:
+            raise ValueError(
+                "the state must have population, errors and _to_beat, or none of them."
+            )
 
     def _propose(self) -> Array:
         shape = (self.population_size, self.dim)
@@ -83,8 +101,8 @@ class DE(Optimizer):
         F, CR = np.full(shape[0], self.F), np.full(shape[0], self.CR)
         if self.dither > 0:
             F += self.dither * self._rng.uniform(-1, 1, size=shape[0])
-        if self.whole_share > 0:
-            CR[self._rng.random(shape[0]) < self.whole_share] = 1.0
+        if self.full_crossover_share > 0:
+            CR[self._rng.random(shape[0]) < self.full_crossover_share] = 1.0
         return _trials(self.population, uniforms, F, CR)
 
     def _update(self, candidates: Array, errors: Array) -> None:

@@ -4,7 +4,6 @@
 from symbreak.problems import _regression, _autoencoding, _classification  # noqa: F401, I001
 from symbreak.problems._files import read_problem
 from symbreak.problems._problem import (
-    POPULATION_SIZE,
     Dataset,
     Problem,
     Scaling,
@@ -14,7 +13,6 @@ from symbreak.problems._problem import (
 )
 
 __all__ = [
-    "POPULATION_SIZE",
     "Dataset",
     "Problem",
     "Scaling",

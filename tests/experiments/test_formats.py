@@ -50,7 +50,7 @@ def to_format_1(path):
             execute("UPDATE run SET fingerprint = ? WHERE key = ?", found)
         for name in _columns.OLD_COUNTERS:
             execute(f"ALTER TABLE run ADD COLUMN n_{name} INTEGER NOT NULL DEFAULT 0")
-            execute(f"UPDATE run SET n_{name} = json_extract(counters, '$.{name}')")
+            execute(f"UPDATE run SET n_{name} = coalesce(json_extract(counters, '$.{name}'), 0)")
         for number, facts in execute("SELECT id, facts FROM problem").fetchall():
             old = {k: v for k, v in json.loads(facts).items() if k not in ("alpha", "data")}
             text = json.dumps(old, sort_keys=True)

@@ -3,7 +3,6 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from symbreak.experiments import (
     export_ioh,
     merge_stores,
 )
-from symbreak.models import Model
 
 TEXT = """
 problems = ["syn5", "two-circles"]
@@ -330,18 +328,9 @@ def test_numbers_come_back_as_they_were_written(tmp_path, records):
 
 def test_the_model_of_a_run_comes_back(tmp_path, records):
     run, record = records[0]
-    model = Model(
-        run.load_problem().topology,
-        "regression",
-        record.theta,
-        record.output_weights,
-        run.load_problem().inputs,
-        run.load_problem().targets,
-    )
-    kept = SimpleNamespace(**{**vars(record), "error": record.error, "model": model})
     with Store(tmp_path / "a.db") as store:
-        store.add(run, kept)
-        assert store.model(run.key).to_json() == model.to_json()
+        store.add(run, record)
+        assert store.model(run.key).to_json() == record.model.to_json()
         with pytest.raises(StoreError, match="there is no such run"):
             store.model("no")
     assert check_store(tmp_path / "a.db") == []

@@ -52,7 +52,7 @@ def test_generations_are_those_of_the_slow_twin(method):
 
 
 def test_of_the_papers_methods_only_de_sb_inflates():
-    assert [name for name in family("DE") if METHODS[name].flags.get("inflate")] == INFLATING
+    assert [name for name in family("DE") if METHODS[name].settings.get("inflate")] == INFLATING
 
 
 def test_donors_are_distinct_and_uniform():
@@ -86,16 +86,19 @@ def test_crossover_takes_nine_tenths_and_always_one():
 
 
 def test_more_trials_are_whole_where_the_population_spans_the_space():
-    assert DE(10, population_size=39, whole_share="auto").whole_share == 0.5
-    assert DE(10, population_size=40, whole_share="auto").whole_share == 0.75
+    assert DE(10, population_size=39, full_crossover_share="auto").full_crossover_share == 0.5
+    assert DE(10, population_size=40, full_crossover_share="auto").full_crossover_share == 0.75
     with pytest.raises(
-        ValueError, match=r"whole_share \(or \"auto\"\) must be a finite number in \[0, 1\]"
+        ValueError,
+        match=r"full_crossover_share \(or \"auto\"\) must be a finite number in \[0, 1\]",
     ):
-        DE(10, population_size=40, whole_share="all")
+        DE(10, population_size=40, full_crossover_share="all")
 
 
 def test_a_share_of_trials_is_whole_and_weights_are_dithered():
-    optimizer = DE(400, population_size=500, seed=0, F=0.5, CR=0.1, whole_share=0.3, dither=0.2)
+    optimizer = DE(
+        400, population_size=500, seed=0, F=0.5, CR=0.1, full_crossover_share=0.3, dither=0.2
+    )
     optimizer.tell(optimizer.ask(), np.arange(500.0))
     changed = (optimizer.ask() != optimizer.population).mean(axis=1)
     assert (changed == 1).mean() == pytest.approx(0.3, abs=0.05)

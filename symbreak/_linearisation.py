@@ -1,0 +1,108 @@
+"""The fit of a problem at one vector, and what a Gauss-Newton step from there needs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symbreak import _polish_kernels as kernels
+from symbreak._checks import Array
+from symbreak.problems import Problem
+from symbreak.topology import Topology
+
+#: Samples whose derivatives are held at once: with 150 parameters they fill half of an L2 cache.
+BLOCK = 256
+PADDING = 16
+
+
+class Linearisation:
+    """Call it with a vector: it holds the best output layer there, and the normal equations.
+
+    Its arrays are overwritten by the next call and shared with nobody.
+
+    Attributes:
+        output_weights: (n, q), a last row for an output shift; fitted to the problem's targets.
+        norms: (n,) squared lengths of the orthogonalised columns of hidden outputs; 0 where a
+            column is dependent and has no weights.
+        R: (n, n + q) unit upper triangle, the columns as combinations of the orthogonal ones.
+        H: (q, n, D) products of the orthonormal basis with the derivatives of each output.
+        G: (D, D) ``J'J``, in its lower triangle; J is Kaufman's Jacobian.
+        g: (D,) ``J'r``, half the gradient of the sum of squares (without that of the ridge).
+        weight: Sum of the sample weights, which is K if there are none.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        topology, K = problem.topology, len(problem.train)
+        self._sizes = np.array(topology.sizes)
+        self._code = topology.activation.code
+        self._shift = problem.output_shift
+        n, q, D = topology.hidden[-1] + problem.output_shift, topology.n_outputs, topology.dim
+        n_blocks = -(-K // BLOCK)
+        block = -(-K // (PADDING * n_blocks)) * PADDING
+        samples = n_blocks * block
+        weights = getattr(problem.train, "weights", None)  # until problems have it
+        self.weight = float(K if weights is None else weights.sum())
+        self._root_weights = np.zeros(samples)
+        self._root_weights[:K] = 1.0 if weights is None else np.sqrt(weights)
+        self._x = np.zeros((topology.n_inputs + sum(topology.hidden), samples))
+        self._x[: topology.n_inputs, :K] = problem.train.X.T
+        self._slope = np.zeros_like(self._x)
+        self._YT = np.zeros((q, samples))
+        self._YT[:, :K] = problem.train.y.T
+        self._V = np.zeros((n + q, samples + n))
+        self._B, self._delta = np.zeros((D, block)), np.zeros((max(topology.sizes), block))
+        self.R, self.norms = np.zeros((n, n + q)), np.zeros(n)
+        self.output_weights = np.zeros((n, q))
+        self.H, self.G, self.g = np.zeros((q, n, D)), np.zeros((D, D)), np.zeros(D)
+
+    def fit(self, theta: Array, alpha: float) -> float:
+        """The sum of squares of the best output layer, ridge included."""
+        return float(
+            kernels.fit(
+                *(theta, self._sizes, self._code, self._shift, alpha, self._x, self._slope),
+                *(self._root_weights, self._YT, self._V, self.R, self.norms, self.output_weights),
+            )
+        )
+
+    def __call__(self, theta: Array, alpha: float) -> float:
+        """The same, and the normal equations."""
+        total = self.fit(theta, alpha)
+        kernels.normal_equations(
+            *(theta, self._sizes, alpha, self._x, self._slope, self._root_weights, self._V),
+            *(self.output_weights, self._B, self._delta, self.H, self.G, self.g),
+        )
+        return total
+
+
+def evaluation_work(topology: Topology, *, output_shift: bool = False) -> int:
+    """Multiply-adds of an evaluation, per sample; a tanh counts as ``TANH``."""
+    layers = sum(n * (columns - 1) for n, columns in topology.shapes)
+    n, q = topology.hidden[-1] + output_shift, topology.n_outputs
+    projections = 2 * sum(n - j - 1 + q for j in range(n))
+    return TANH * sum(topology.hidden) + layers + projections
+
+
+#: Multiply-adds in the time of a tanh (benchmarks/kernel.py: 25.6e9/s against 3.4e9/s).
+TANH = 8
+#: Matrix products run so many times faster per multiply-add than the sums of an evaluation.
+PRODUCTS = 1.5
+
+
+def jacobian_work(topology: Topology, n_samples: int, *, output_shift: bool = False) -> float:
+    """The same for a linearisation and a damped step, in multiply-adds of an evaluation."""
+    n, q, D = topology.hidden[-1] + output_shift, topology.n_outputs, topology.dim
+    again = n * n  # orthogonalised twice
+    backward = 2 * q * (D + sum(n * (m - 1) for n, m in topology.shapes[1:]))
+    products = q * (2 * n * D + D * D // 2)
+    solution = D**3 / 6 / n_samples
+    fit = evaluation_work(topology, output_shift=output_shift)
+    return fit + again + backward + products / PRODUCTS + solution
+
+
+def jacobian_cost(topology: Topology, n_samples: int, *, output_shift: bool = False) -> int:
+    """What a Jacobian and the step it gives cost, in evaluations of the same network.
+
+    By counting operations, so that it is the same everywhere; ``benchmarks/polish.py`` compares
+    it with what is measured.
+    """
+    work = jacobian_work(topology, n_samples, output_shift=output_shift)
+    return max(1, round(work / evaluation_work(topology, output_shift=output_shift)))

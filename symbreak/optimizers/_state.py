@@ -1,0 +1,62 @@
+"""Saved states of optimisers: plain values, copied when taken and checked when restored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from symbreak._checks import unknown
+
+State = dict[str, Any]
+
+_KINDS = {float: (float, int), int: (int,), bool: (bool,), str: (str,), dict: (dict,)}
+
+
+def saved_value(value: Any) -> Any:
+    """A copy that later changes do not reach."""
+    return value.copy() if isinstance(value, np.ndarray | dict) else value
+
+
+def check_saved(name: str, value: Any, kind: type | str, sizes: Mapping[str, int]) -> Any:
+    """A copy of a saved value, if it is of the kind that is declared for it.
+
+    A text gives the shape of an array in letters: ``"N D"``; lower-case letters stand for any
+    size, and a ``?`` at the end allows None.
+    """
+    if not isinstance(kind, str):
+        good = isinstance(value, _KINDS[kind]) and (kind is bool or not isinstance(value, bool))
+        if not good or (kind is float and math.isnan(value)):
+            raise ValueError(f"the state's {name} must be of type {kind.__name__}, got {value!r}.")
+        return saved_value(value)
+    if value is None and kind.endswith("?"):
+        return None
+    shape = kind.removesuffix("?").split()
+    if not isinstance(value, np.ndarray) or not _fits(value.shape, shape, sizes):
+        wanted = ", ".join(str(sizes.get(letter, letter)) for letter in shape)
+        got = value.shape if isinstance(value, np.ndarray) else repr(value)
+        raise ValueError(f"the state's {name} must be an array of shape ({wanted}), got {got}.")
+    wanted_type = np.bool_ if value.dtype == np.bool_ else np.float64
+    return np.array(value, dtype=wanted_type, order="C")
+
+
+def _fits(got: tuple[int, ...], shape: Sequence[str], sizes: Mapping[str, int]) -> bool:
+    return len(got) == len(shape) and all(
+        letter not in sizes or n == sizes[letter] for n, letter in zip(got, shape, strict=True)
+    )
+
+
+def generator_from(state: Any, known: Sequence[str]) -> Generator:
+    """A generator in a saved state; only NumPy's own bit generators are made."""
+    kind = state.get("bit_generator") if isinstance(state, Mapping) else None
+    if kind not in known:
+        raise unknown("bit generator", kind, known)
+    bits = getattr(np.random, str(kind))()
+    try:
+        bits.state = state
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise ValueError(f"the state's random generator is damaged ({error!r}).") from None
+    return np.random.Generator(bits)

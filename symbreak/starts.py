@@ -1,0 +1,135 @@
+"""One start of a training: generations of an optimiser, then perhaps a polish of its best."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.random import Generator
+
+from symbreak._checks import check_count
+from symbreak.evaluation import Evaluator
+from symbreak.history import History
+from symbreak.methods import find_method, make_optimizer
+from symbreak.optimizers import State
+from symbreak.plans import Plan
+from symbreak.polish import Polisher
+from symbreak.problems import Problem
+
+
+class Start:
+    """A start under way: step by step, with a state to continue from in another process.
+
+    Args:
+        problem: What to train.
+        plan: How.
+        seed: A whole number, or a generator to draw from.
+        max_evaluations: What is left of the budget; never exceeded. A start with less ends earlier
+            and is the same until then.
+        evaluate: Errors of candidates.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        plan: Plan,
+        seed: int | Generator,
+        max_evaluations: int,
+        evaluate: Evaluator,
+    ) -> None:
+        self.plan, self.max_evaluations = plan, max_evaluations
+        self._problem, self._evaluate = problem, evaluate
+        self.optimizer = make_optimizer(
+            plan.method,
+            problem,
+            seed=seed,
+            population_size=plan.population_size,
+            max_evaluations=plan.search_evaluations,
+            **plan.settings,
+        )
+        self.history = History(problem, evaluate.solve)
+        self._polisher: Polisher | None = None
+        self.reason = ""
+        self._look_ahead()
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do; ``reason`` says why."""
+        return bool(self.reason)
+
+    @property
+    def n_evaluations(self) -> int:
+        """Work so far, in evaluations."""
+        polished = 0 if self._polisher is None else self._polisher.n_evaluations
+        return self.optimizer.n_evaluations + polished
+
+    def step(self) -> None:
+        """Do one generation, or one iteration of the polish."""
+        if self._polisher is None:
+            self._search()
+        else:
+            self._polish(self._polisher)
+        self._look_ahead()
+
+    def _search(self) -> None:
+        optimizer, history = self.optimizer, self.history
+        candidates = optimizer.ask()
+        errors = self._evaluate(candidates)
+        history.note_errors(candidates, errors, optimizer.n_evaluations)
+        optimizer.tell(candidates, errors)
+        history.note_spread(candidates, optimizer.n_evaluations)
+        share = np.count_nonzero(optimizer.modified) / len(errors)
+        history.note_generation(optimizer.n_evaluations, share, optimizer.step_size or np.nan)
+
+    def _polish(self, polisher: Polisher) -> None:
+        polisher.step()
+        self._note_polish(polisher)
+
+    def _note_polish(self, polisher: Polisher) -> None:
+        error = np.array([polisher.error])
+        self.history.note_errors(polisher.theta[None], error, self.n_evaluations - 1)
+
+    def _look_ahead(self) -> None:
+        """Go from the search to the polish, or end, where the next step has no place."""
+        if self._polisher is not None:
+            self.reason = self._polisher.reason
+            return
+        following = self.optimizer.n_evaluations + self.optimizer.next_size
+        if self.optimizer.stopped is None and following <= self._search_end:
+            return
+        left = self.max_evaluations - self.optimizer.n_evaluations
+        if self.plan.polish == "none" or self.history.error == np.inf or left < 2:
+            self.reason = self.optimizer.stopped or "budget"
+            return
+        self._polisher = Polisher(self._problem, self.history.theta, max_evaluations=left)
+        self._note_polish(self._polisher)
+        self.reason = self._polisher.reason
+
+    @property
+    def _search_end(self) -> int:
+        return min(self.plan.search_evaluations, self.max_evaluations)
+
+    def state(self) -> State:
+        """Everything needed to continue, in arrays and JSON-able values."""
+        return {
+            "max_evaluations": self.max_evaluations,
+            "reason": self.reason,
+            "history": self.history.state(),
+            "optimizer": self.optimizer.state(),
+            "polisher": None if self._polisher is None else self._polisher.state(),
+        }
+
+    @classmethod
+    def from_state(cls, problem: Problem, plan: Plan, state: State, evaluate: Evaluator) -> Self:
+        """The start of ``state()``, which goes on bit by bit as if never interrupted."""
+        start = cls.__new__(cls)
+        start.plan, start._problem, start._evaluate = plan, problem, evaluate
+        start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)
+        start.reason = str(state["reason"])
+        start.optimizer = find_method(plan.method).optimizer.from_state(state["optimizer"])
+        if start.optimizer.dim != problem.topology.dim:
+            raise ValueError(f"the state is of another network than a {problem.topology}.")
+        start.history = History.from_state(problem, evaluate.solve, state["history"])
+        polished = state["polisher"]
+        start._polisher = None if polished is None else Polisher.from_state(problem, polished)
+        return start

@@ -1,0 +1,159 @@
+"""The trainer: short searches, polishes and restarts, whatever the threads and interruptions."""
+
+import json
+
+import numpy as np
+import pytest
+
+from symbreak import METHODS, Evaluator, Problem, load_problem, train
+from symbreak.optima import Agreement, Optimum, agreement, label_optima
+from symbreak.training import Training
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return load_problem("sinc")
+
+
+def table():
+    """A small noisy regression with a validation set, without the paper's ball."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(120, 2))
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=120)
+    return Problem.from_arrays(X[:80], y[:80], hidden=(4,), validation=(X[80:], y[80:]))
+
+
+def outcome(record):
+    """All that a result is, as one text; why and how fast it ended apart."""
+    rows = [record.errors, record.evaluations, record.theta, record.starts, record.rates]
+    origin = dict(record.model.origin)
+    return json.dumps(
+        [row.tolist() for row in rows] + [record.model.to_json(), origin, record.n_evaluations]
+    )
+
+
+def through_json(state):
+    return {
+        name: through_json(value)
+        if isinstance(value, dict)
+        else value.copy()
+        if isinstance(value, np.ndarray)
+        else json.loads(json.dumps(value, allow_nan=False))
+        for name, value in state.items()
+    }
+
+
+def test_it_finds_what_a_long_search_finds_in_a_fraction_of_its_evaluations(problem):
+    record = train(problem, "auto", max_evaluations=60_000, seed=1)
+    search = train(problem, "DE-SB", max_evaluations=200_000, seed=1)
+    assert record.error < search.error
+    assert record.error < 2e-4
+
+
+@pytest.mark.parametrize("make", [lambda: load_problem("sinc"), table])
+def test_threads_change_nothing(make):
+    problem = make()
+    records = [
+        train(problem, max_evaluations=30_000, seed=3, threads=threads) for threads in (1, 2, 5)
+    ]
+    assert outcome(records[0]) == outcome(records[1]) == outcome(records[2])
+    assert len(records[0].starts) > 2
+
+
+@pytest.mark.parametrize("polish", ["restarts", "final"])
+def test_a_run_continued_from_its_state_after_any_step_is_identical(problem, polish):
+    options = {"method": "DE-SB", "max_evaluations": 9_000, "seed": 2, "polish": polish}
+    whole = train(problem, **options)
+    run = Training(problem, **options)
+    n_steps = 0
+    while not run.finished:
+        run.step()
+        n_steps += 1
+        if n_steps % 7 == 0:
+            run = Training.from_state(problem, through_json(run.state()))
+    assert outcome(run.record()) == outcome(whole)
+    assert n_steps > 50
+
+
+def test_a_run_ended_by_time_is_the_one_of_its_number_of_evaluations(problem):
+    timed = train(problem, max_time=0.15, seed=5)
+    assert timed.stopped in ("time", "agreement")
+    counted = train(problem, max_evaluations=timed.n_evaluations, seed=5)
+    assert outcome(timed) == outcome(counted)
+
+
+def test_a_time_of_zero_still_gives_an_answer_in_words(problem):
+    record = train(problem, max_time=0)
+    assert record.n_evaluations == 0
+    assert record.model is None
+    with pytest.raises(ValueError, match=r"max_time must be a finite number in \[0, 1e\+09\]"):
+        train(problem, max_time=-1)
+
+
+@pytest.mark.parametrize("budget", [40, 41, 777, 2_011, 5_555])
+def test_the_budget_is_never_exceeded(problem, budget):
+    record = train(problem, max_evaluations=budget, seed=0)
+    assert record.n_evaluations <= budget
+    assert record.stopped == "budget"
+    assert record.error == pytest.approx(Evaluator(problem)(record.theta[None])[0], rel=1e-9)
+    assert record.evaluations[-1] == record.n_evaluations
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if "BF" not in name])
+def test_every_method_can_be_polished_and_is_never_the_worse_for_it(problem, method):
+    plain = train(problem, method, max_evaluations=8_000, seed=1, polish="none")
+    final = train(problem, method, max_evaluations=10_000, seed=1, polish="final")
+    assert final.error <= plain.error
+    assert final.n_evaluations <= 10_000
+    assert final.role == "variant"
+
+
+def test_the_papers_methods_are_not_polished_unless_asked(problem):
+    record = train(problem, "DE-SB", max_evaluations=5_000, seed=0)
+    assert record.n_evaluations == 5_000 // 120 * 120
+    assert record.role == "proximity"
+    assert len(record.starts) == 0
+
+
+def test_it_stops_by_itself_when_starts_agree(problem):
+    record = train(problem, max_evaluations=2_000_000, seed=1)
+    assert record.stopped == "agreement"
+    assert not record.interrupted
+    said = record.agreement
+    assert said.n_best == 3
+    assert said.n_starts == len(record.starts)
+    assert f"3 of {said.n_starts} starts ended in the best network" in repr(record)
+    best = record.starts[record.starts[:, 2] == 0, 1]
+    assert best.max() < 1.05 * best.min()  # the same function has nearly the same error
+
+
+def test_validation_selects_among_all_starts():
+    problem = table()
+    record = train(problem, max_evaluations=30_000, seed=0)
+    assert record.model.error_on(problem.validation) == record.rates[-1, 2]
+    assert np.all(np.diff(record.rates[:, 2]) < 0)
+    assert record.rates[-1, 0] < record.n_evaluations
+
+
+def test_an_unknown_polish_is_refused(problem):
+    with pytest.raises(ValueError, match="unknown polish 'gloss'"):
+        train(problem, polish="gloss")
+
+
+def test_optima_are_the_same_if_their_functions_are():
+    rng = np.random.default_rng(0)
+    f, g = rng.normal(size=(50, 2)), rng.normal(size=(50, 2))
+    near = 0.05 * np.sqrt(0.01) * rng.normal(size=f.shape)
+    optima = [Optimum(0.02, g), Optimum(0.01, f), Optimum(0.0101, f + near), Optimum(0.03, f + g)]
+    assert label_optima(optima) == [1, 0, 0, 2]
+    assert label_optima([]) == []
+
+
+def test_what_starts_say_is_counted():
+    said = agreement([0, 1, 0, 2, 1, 3])
+    assert said == Agreement(6, 2, 4, 2 / 6, 1 - 0.05 ** (1 / 6))
+    assert not said.is_enough
+    assert agreement([0, 0, 0]).is_enough
+    # the bound is the largest probability that six starts miss with a chance of one in twenty
+    assert (1 - said.better) ** 6 == pytest.approx(0.05)
+    assert agreement([]).n_starts == 0

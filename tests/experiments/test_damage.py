@@ -122,7 +122,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused():
     state = checkpoint_of(run)
     with pytest.raises(CheckpointError, match="it is another run's"):
         execute(other, checkpoint=state)
-    for name in state:
+    for name in state.keys() - {"outputs"}:  # of optima, of which there are none yet
         lacking = {key: value for key, value in state.items() if key != name}
         with pytest.raises(CheckpointError, match="does not fit"):
             execute(run, checkpoint=lacking)

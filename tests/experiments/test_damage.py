@@ -178,5 +178,5 @@ def test_several_processes_may_make_a_store_at_once(tmp_path):
     processes = [start_python(code, tmp_path) for _ in range(3)]
     for process in processes:
         _, error = process.communicate(timeout=120)
-        assert (process.returncode, error) == (0, "")
+        assert process.returncode == 0, error
     assert all(check_store(path) == [] for path in tmp_path.glob("*.db"))

@@ -137,7 +137,8 @@ def test_a_script_without_a_guard_or_a_file_can_run_a_study(study, uninterrupted
     )
     command = [sys.executable, "-"]
     result = subprocess.run(command, input=script, capture_output=True, text=True, timeout=DEADLINE)
-    assert (result.returncode, result.stderr) == (0, "")
+    said = [line for line in result.stderr.splitlines() if "compiling" not in line]  # when slow
+    assert (result.returncode, said) == (0, [])
     assert results(store) == uninterrupted
 
 

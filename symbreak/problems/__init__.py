@@ -9,9 +9,8 @@ from symbreak.problems._problem import (
     Problem,
     Scaling,
     Task,
-    load_problem,
-    problem_names,
 )
+from symbreak.problems._registry import load_problem, problem_names, register_problem
 
 __all__ = [
     "AUTO_RIDGE",
@@ -22,4 +21,5 @@ __all__ = [
     "load_problem",
     "problem_names",
     "read_problem",
+    "register_problem",
 ]

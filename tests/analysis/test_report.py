@@ -1,7 +1,6 @@
 """The report as files, and as a page in a real browser."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -45,8 +44,8 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def report(store, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    page = write_report(store, folder, formats=("svg", "png", "pdf"))
-    assert page == folder / "index.html"
+    report = write_report(store, folder, formats=("svg", "png", "pdf"))
+    assert report.page == folder / "index.html"
     return folder
 
 
@@ -55,8 +54,9 @@ def test_all_files_are_there(report):
         assert (report / name).stat().st_size > 100, name
     figures = sorted((report / "figures").iterdir())
     stems = {figure.stem for figure in figures}
-    assert {"heat-map", "significance", "ecdf", "idea"} <= stems
-    assert {f"problem-{i}-{f}-convergence" for i in range(4) for f in ("DE", "CMA-ES")} <= stems
+    assert {"overview-heat-map", "overview-significance", "idea-cut", "lead-relative"} <= stems
+    assert {f"problem-{i}-family-{f}-convergence" for i in range(4) for f in (0, 1)} <= stems
+    assert {f"problem-{i}-fit" for i in range(4)} <= stems
     assert len(figures) == 3 * len(stems)
     for figure in figures:
         signature = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}[figure.suffix]
@@ -85,11 +85,15 @@ def test_names_from_users_stay_text(report):
     assert "alert(1)</script" not in (report / "table.md").read_text()
 
 
-def test_the_page_says_what_the_numbers_say(report):
-    words = re.search(r'<ul class="words">(.*?)</ul>', (report / "index.html").read_text(), re.S)[1]
-    assert "125 finished runs: 4 problems, 7 methods, 5 repetitions each." in words
-    assert "DE-SB has the smallest mean error of its family on" in words
-    assert "The paper&#39;s winner is confirmed in" in words
+def test_the_page_leads_with_pictures_and_says_what_the_numbers_say(report):
+    text = (report / "index.html").read_text()
+    assert "125 finished runs: 4 problems, 7 methods, 5 repetitions each." in text
+    assert "DE-SB has a smaller mean error than DE and DE-INV-SB on" in text
+    assert "The smallest mean error of all methods:" in text
+    assert "The paper&#39;s winner is confirmed in" in text
+    places = [text.index(f'id="{name}"') for name in ("figure-lead-convergence", "idea", "table")]
+    assert places == sorted(places)
+    assert text.index("figure-lead-relative") < text.index("DE-SB has a smaller")
 
 
 def test_a_study_under_way_gives_a_page_that_says_what_is_missing(tmp_path):
@@ -170,7 +174,7 @@ def test_the_page_follows_the_colour_scheme(page, report):
 
 
 LINES = (
-    "return [...document.querySelectorAll('#figure-problem-1-DE-convergence svg path')]"
+    "return [...document.querySelectorAll('#figure-problem-1-family-0-convergence svg path')]"
     ".map(e => e.getAttribute('d') + e.getAttribute('opacity') + e.getAttribute('stroke-opacity'))"
 )
 
@@ -179,20 +183,21 @@ def test_a_click_in_the_legend_changes_the_chart(page, report):
     page.open(report / "index.html")
     before = page.run(LINES)
     page.run(
-        "const label = [...document.querySelectorAll('#figure-problem-1-DE-convergence svg text')]"
+        "const chart = document.querySelector('#figure-problem-1-family-0-convergence svg');"
+        "const label = [...chart.querySelectorAll('text')]"
         ".find(e => e.textContent === 'DE-SB');"
         "for (const type of ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'])"
         "  label.dispatchEvent(new MouseEvent(type, {bubbles: true}));"
     )
-    page.run("return window.views['problem-1-DE-convergence'].runAsync().then(() => true)")
+    page.run("return window.views['problem-1-family-0-convergence'].runAsync().then(() => true)")
     assert page.run(LINES) != before
 
 
 def test_the_error_scale_switches_between_log_and_linear(page, report):
     page.open(report / "index.html")
     before = page.run(LINES)
-    page.run("document.querySelector('#figure-problem-1-DE-convergence input').click()")
-    page.run("return window.views['problem-1-DE-convergence'].runAsync().then(() => true)")
+    page.run("document.querySelector('#figure-problem-1-family-0-convergence input').click()")
+    page.run("return window.views['problem-1-family-0-convergence'].runAsync().then(() => true)")
     assert page.run(LINES) != before
     assert page.complaints() == []
 
@@ -202,7 +207,7 @@ def test_hovering_shows_values(page, report):
     from selenium.webdriver.common.by import By
 
     page.open(report / "index.html")
-    figure = page.driver.find_element(By.ID, "figure-problem-1-DE-convergence")
+    figure = page.driver.find_element(By.ID, "figure-problem-1-family-0-convergence")
     page.run("arguments[0].scrollIntoView({block: 'center'})", figure)
     chart = figure.find_element(By.CSS_SELECTOR, "svg")
     mouse = ActionChains(page.driver).move_to_element_with_offset(chart, -40, 20)

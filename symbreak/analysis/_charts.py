@@ -30,6 +30,7 @@ from symbreak.analysis._style import (
 from symbreak.analysis._thinning import averaged, finite, quartiles, select, until_the_end
 
 GOLDEN = 0.618034  # its multiples modulo 1 are spread evenly, however many there are
+PANEL = 4 * WIDTH // 9  # of three beside each other
 #: Errors on parts of the data, in the frames of runs and of rates, and what the paper calls them.
 PARTS = {"train_error": "training", "validation_error": "validation", "test_error": "test"}
 
@@ -74,7 +75,7 @@ def part_convergence_charts(
         data = quartiles(frame, column)
         y = alt.Y("median:Q", axis=_side_axis("error rate", shares=shares, first=not charts))
         y = y.scale(zero=False)
-        width = WIDTH // max(2, len(parts))
+        width = PANEL
         chart = _curves(data, y, looks, view=name, toggle=next(iter(parts.values())), width=width)
         charts.append(chart.properties(title=name))
     if not charts:
@@ -171,7 +172,7 @@ def part_box_charts(
         x = alt.X(f"{column}:Q", title=words, scale=alt.Scale(zero=False, padding=6))
         x = x.axis(format="~%" if shares else "~g", tickCount=3)
         boxes = _boxes(data, x, looks, first=not charts)
-        charts.append(boxes.properties(title=name, width=WIDTH // max(2, len(parts))))
+        charts.append(boxes.properties(title=name, width=PANEL))
     if not charts:
         return nothing_yet(title)
     row = alt.hconcat(*charts, spacing=12).resolve_scale(x="shared", color="independent")

@@ -14,7 +14,7 @@ from symbreak.analysis._style import GREY, HEIGHT, ROLE_LOOKS, WIDTH, styled, ti
 
 #: Points that a chart holds at most; others are left out evenly.
 MAX_POINTS = 400
-GRID = 40
+GRID = 32  # cells of a field along each side
 INK, FITTED = GREY, ROLE_LOOKS["proximity"].color
 CLASS_COLORS = ("#7f868d", "#1a7fc1", "#b8860b", "#009e73", "#cc79a7", "#d55e00")
 
@@ -82,15 +82,15 @@ def _curve(fit: Fit) -> alt.LayerChart:
     return alt.LayerChart(layer=layers, width=WIDTH, height=HEIGHT)
 
 
-def _mesh(X: Array) -> Array:
-    """Corners of a grid over two inputs, (GRID^2, 2)."""
-    sides = [np.linspace(low, high, GRID) for low, high in zip(X.min(0), X.max(0), strict=True)]
+def _mesh(X: Array, n: int = GRID) -> Array:
+    """Points of a grid over two inputs, (n^2, 2), row by row."""
+    sides = [np.linspace(low, high, n) for low, high in zip(X.min(0), X.max(0), strict=True)]
     return np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
 
 
 def _cells(mesh: Array, **columns: Any) -> pd.DataFrame:
-    """Rectangles around the points of a grid."""
-    half = (mesh.max(axis=0) - mesh.min(axis=0)) / (GRID - 1) / 2
+    """Rectangles around the points of a grid, a little larger to leave no gaps."""
+    half = 1.04 * (mesh.max(axis=0) - mesh.min(axis=0)) / (GRID - 1) / 2
     low, high = mesh - half, mesh + half
     corners = {"x": low[:, 0], "x2": high[:, 0], "z": low[:, 1], "z2": high[:, 1]}
     return _frame(**corners, **columns)
@@ -126,14 +126,32 @@ def _fields(fit: Fit) -> alt.HConcatChart:
     return alt.hconcat(points, field, spacing=10)
 
 
+def _stripes(fit: Fit, X: Array, labels: list[str], n: int = 80) -> pd.DataFrame:
+    """The regions of classes as rectangles, each as long as the class stays the same."""
+    mesh = _mesh(X, n)
+    winners = fit.model.outputs(mesh).argmax(axis=1).reshape(n, n)
+    columns, rows = mesh[:n, 0], mesh[::n, 1]
+    width, height = columns[1] - columns[0], rows[1] - rows[0]
+    stripes = []
+    for z, line in zip(rows, winners, strict=True):
+        starts = np.flatnonzero(np.diff(line, prepend=-1))
+        ends = np.append(starts[1:], n)
+        stripes += [
+            (columns[a], columns[b - 1] + width, z, line[a])
+            for a, b in zip(starts, ends, strict=True)
+        ]
+    x, x2, z, winner = map(np.array, zip(*stripes, strict=True))
+    frame = _frame(x=x - width / 2, x2=x2 - width / 2, z=z - height / 2, z2=z + height / 2)
+    frame["class"] = np.array(labels)[winner]
+    return frame
+
+
 def _regions(fit: Fit) -> alt.LayerChart:
     """Points by class on the regions that the network gives to each."""
     X, y = _training(fit)
     (a, b), _ = _names(fit)
     labels = [str(label) for label in fit.model.classes]
-    mesh = _mesh(X)
-    regions = _cells(mesh)
-    regions["class"] = np.array(labels)[fit.model.outputs(mesh).argmax(axis=1)]
+    regions = _stripes(fit, X, labels)
     points = _frame(x=X[:, 0], z=X[:, 1])
     points["class"] = np.array(labels)[y.argmax(axis=1)]
     colors = [CLASS_COLORS[i % len(CLASS_COLORS)] for i in range(len(labels))]
@@ -143,7 +161,7 @@ def _regions(fit: Fit) -> alt.LayerChart:
     area = alt.Chart(regions).mark_rect(opacity=1, fillOpacity=0.25)
     area = area.encode(x=x, x2="x2:Q", y=height, y2="z2:Q", color=color)
     dots = alt.Chart(points).mark_point(filled=True, size=20, opacity=1)
-    dots = dots.encode(x=x, y=height, color=color, shape=alt.Shape("class:N"))
+    dots = dots.encode(x=x, y=height, color=color, shape=alt.Shape("class:N", legend=None))
     side = WIDTH - 40
     return alt.LayerChart(layer=[area, dots], width=side, height=side)
 

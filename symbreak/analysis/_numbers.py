@@ -64,6 +64,19 @@ def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
             }
 
 
+def error_table(results: Results, problem: str) -> dict[str, Any]:
+    """Mean errors of all methods on a problem, whatever the family, the smallest first."""
+    part = results.summary[results.summary["problem"] == problem].sort_values("mean")
+    columns: Columns = {
+        "method": "method",
+        "mean error": "mean",
+        "standard deviation": "std",
+        "median": "median",
+        "runs": "n",
+    }
+    return {"columns": [*columns], "rows": _rows(part, columns)}
+
+
 def quality_table(fit: Fit) -> dict[str, Any]:
     """How good the best network is on each part of the data."""
     rows = fit.qualities()

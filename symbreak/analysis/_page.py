@@ -21,7 +21,13 @@ from symbreak.analysis._figures import Figure, FigureFiles, figure
 from symbreak.analysis._fit_chart import fit_chart
 from symbreak.analysis._fits import Fit
 from symbreak.analysis._idea_chart import breaking_chart, separation_chart
-from symbreak.analysis._numbers import number_tables, quality_table, records, text_of
+from symbreak.analysis._numbers import (
+    error_table,
+    number_tables,
+    quality_table,
+    records,
+    text_of,
+)
 from symbreak.analysis._provenance import provenance
 from symbreak.analysis._relative_chart import relative_chart
 from symbreak.analysis._results import Results
@@ -29,7 +35,7 @@ from symbreak.analysis._tables import cell_text
 from symbreak.analysis._words import paper_sentences, summary_sentences
 
 #: With more methods, charts that have them as columns take the room of two.
-MANY = 8
+MANY = 6
 
 
 def render_page(
@@ -159,6 +165,7 @@ def problem_section(results: Results, number: int, files: FigureFiles) -> dict[s
         "facts": _facts(results, name),
         "families": families,
         "all_figures": figures,
+        "errors": error_table(results, name),
         "tables": list(number_tables(results, name)),
     }
 

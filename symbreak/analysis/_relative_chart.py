@@ -47,11 +47,13 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
     looks = [*ROLE_LOOKS.values(), VARIANT_LOOKS[0]]
     colors = dict(zip(ROLE_WORDS.values(), (look.color for look in looks), strict=True))
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(families))]
-    legend = alt.Legend(columns=2, symbolFillColor=GREY)
+    legend = alt.Legend(orient="top", symbolFillColor=GREY, columns=4)
     color_legend = alt.Legend(columns=2)
     ticks = log_ticks(1, max(2.0, float(data["multiple"].max())))
     scale = alt.Scale(type="log", domain=[0.95, 1.1 * max(2.0, float(data["multiple"].max()))])
-    lines = alt.Axis(title=None, ticks=False, domain=False, grid=True, labelPadding=10)
+    lines = alt.Axis(
+        title=None, ticks=False, domain=False, grid=True, labelPadding=10, labelLimit=110
+    )
     chart = alt.Chart(data, width=WIDTH, height=alt.Step(26)).mark_point(
         filled=True, size=60, opacity=1, fillOpacity=0.85, stroke=GREY, strokeWidth=0.5
     )

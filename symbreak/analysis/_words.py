@@ -13,7 +13,7 @@ from symbreak.analysis._statistics import FEW
 
 #: Of the targets, the one that sentences speak of.
 NEAR = 3.0
-#: More names than this are not listed.
+#: More problems than this are counted, not listed.
 MANY = 4
 
 
@@ -56,8 +56,11 @@ def best_sentences(results: Results) -> list[str]:
         return []
     wins = best.groupby("method", sort=False)["problem"].apply(list)
     wins = wins.loc[wins.map(len).sort_values(ascending=False, kind="stable").index]
+    if len(best) > MANY:
+        parts = [f"{method} on {len(problems)}" for method, problems in wins.items()]
+        return [f"Of {len(best)} problems, the smallest mean error has {', '.join(parts)}."]
     parts = [f"{method} on {_names(problems)}" for method, problems in wins.items()]
-    return [f"The smallest mean error of all methods: {'; '.join(parts)}."]
+    return [f"The smallest mean error has {'; '.join(parts)}."]
 
 
 def family_sentences(results: Results, family: str) -> list[str]:
@@ -79,10 +82,7 @@ def family_sentences(results: Results, family: str) -> list[str]:
     sentence += _of(len(wins), problems)
     against = results.pairwise.query("a == @plain and b == @breaking and problem in @problems")
     sentence += f"; against {plain} {_certainty(against, plain, breaking)}."
-    sentences = [sentence]
-    if (against[["n_a", "n_b"]].min(axis=1) < FEW).any():
-        sentences.append(f"With fewer than {FEW} repetitions such a test can hardly reject.")
-    return sentences + _speed_sentences(results, plain, breaking)
+    return [sentence, *_speed_sentences(results, plain, breaking)]
 
 
 def _certainty(against: pd.DataFrame, plain: str, breaking: str) -> str:
@@ -92,6 +92,8 @@ def _certainty(against: pd.DataFrame, plain: str, breaking: str) -> str:
         if not better + worse:
             return "no difference can be shown"
         return f"it is significantly {'better' if better else 'worse'}"
+    if not better + worse:
+        return f"no difference can be shown on any of {len(against)}"
     words = f"it is significantly better on {better}, worse on {worse}"
     undecided = len(against) - better - worse
     return words + (f", and no difference can be shown on {undecided}" if undecided else "")
@@ -152,11 +154,14 @@ def paper_sentences(results: Results) -> list[str]:
 
 
 def warning_sentences(results: Results) -> list[str]:
-    """What a reader must know before trusting the numbers: mixtures, gaps and failures."""
+    """What a reader must know before trusting the numbers: few runs, mixtures, gaps, failures."""
     kinds = ["max_evaluations", "population_size", "settings"]
     cells = results.runs.groupby(["problem", "method"])[kinds].nunique().max(axis=1)
     mixed = [f"{method} on {problem}" for problem, method in cells[cells > 1].index]
     sentences = []
+    pairs = results.pairwise
+    if len(pairs) and (pairs[["n_a", "n_b"]].min(axis=1) < FEW).any():
+        sentences.append(f"With fewer than {FEW} repetitions a test can hardly show a difference.")
     if mixed:
         sentences.append(f"Runs with different budgets or settings are pooled: {', '.join(mixed)}.")
     missing: pd.DataFrame = results.missing
@@ -172,9 +177,7 @@ def warning_sentences(results: Results) -> list[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    """``a, b and c``; a number if there are many."""
-    if len(names) > MANY:
-        return f"{len(names)} problems"
+    """``a, b and c``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 

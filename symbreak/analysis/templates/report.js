@@ -2,7 +2,7 @@
 (function () {
   const specs = JSON.parse(document.getElementById("specs").textContent);
   const charts = [...document.querySelectorAll(".chart")];
-  const LARGEST = 1.4; // times the natural size: charts fill their cards, but do not shout
+  const LARGEST = 1.3; // times the natural size: charts fill their cards, but do not shout
   window.views = {};
   async function draw(element) {
     if (element.dataset.state) return;

@@ -57,8 +57,9 @@ def render_page(
     # Charts and their files take almost all of the time, so problems are shared out.
     run = pool.map if pool else map
     sections = run(problem_section, results.by_problem(), count(), repeat(files))
-    fits = {name: _fit_figure(fit, name, i) for name, fit, i in _numbered_fits(results)}
-    common = [*_lead(results), *_overview(results), *_idea(), *fits.values()]
+    with debug_mode(False):  # charts are validated by tests
+        fits = {name: _fit_figure(fit, name, i) for name, fit, i in _numbered_fits(results)}
+        common = [*_lead(results), *_overview(results), *_idea(), *fits.values()]
     saved = run(files.save, [common])
     extent, *sentences = summary_sentences(results)  # meanwhile
     context = {"table": _table(results), "agreement": _agreement(results), **provenance(results)}
@@ -77,9 +78,9 @@ def render_page(
         extent=extent,
         sentences=sentences,
         paper_words=paper_sentences(results),
-        lead=_lead_of(common, "lead"),
-        overview=_lead_of(common, "overview"),
-        idea=_lead_of(common, "idea"),
+        lead=_section(common, "lead"),
+        overview=_section(common, "overview"),
+        idea=_section(common, "idea"),
         problems=problems,
         libraries=Markup(_javascript()),
         specs=Markup(_escaped_json(f"{{{specs}}}")),
@@ -88,7 +89,7 @@ def render_page(
     return page
 
 
-def _lead_of(figures: list[Figure], section: str) -> list[Figure]:
+def _section(figures: list[Figure], section: str) -> list[Figure]:
     return [figure for figure in figures if figure.id.startswith(section)]
 
 
@@ -151,7 +152,7 @@ def problem_section(results: Results, number: int, files: FigureFiles) -> dict[s
     """What the page shows of the only problem in ``results``; saves its figures."""
     (name,) = results.problems
     label = f"problem-{number}"
-    with debug_mode(False):  # charts are validated by tests
+    with debug_mode(False):
         families = {
             family: list(_family_figures(results, f"{label}-family-{i}", name, family))
             for i, family in enumerate(results.lineup.families)

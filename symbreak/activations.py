@@ -48,7 +48,9 @@ ACTIVATIONS: dict[str, Activation] = {
             "softsign", True, 2, lambda z: z / (1 + np.abs(z)), lambda z, a: (1 - np.abs(a)) ** 2
         ),
         Activation("logistic", False, 3, _logistic, lambda z, a: a * (1 - a)),
-        Activation("relu", False, 4, lambda z: np.maximum(z, 0), lambda z, a: (z > 0) * 1.0),
+        Activation(
+            "relu", False, 4, lambda z: np.maximum(z, 0), lambda z, a: (z > 0).astype(np.float64)
+        ),
     )
 }
 

@@ -219,18 +219,15 @@ class Model:
             ValueError: if the text is not that of a model.
         """
         facts = _read_facts(text)
-        topology = Topology(
-            tuple(_list(facts, "net")),
-            find_activation(facts.get("activation")),  # type: ignore[arg-type]
-        )
+        topology = Topology(tuple(_list(facts, "net")), find_activation(_text(facts, "activation")))
         return cls(
             topology,
-            facts.get("task"),
+            _text(facts, "task"),  # type: ignore[arg-type]  # checked by the model itself
             _array(facts, "theta", 1),
             _array(facts, "output_weights", 2),
             _scaling(facts, "inputs"),
             _scaling(facts, "targets"),
-            facts.get("output"),
+            _text(facts, "output"),  # type: ignore[arg-type]
             tuple(_labels(facts, "classes", (str, int, float, bool))),
             tuple(_labels(facts, "feature_names", (str,))),
             tuple(_labels(facts, "target_names", (str,))),
@@ -290,6 +287,12 @@ def _list(facts: Mapping[str, Any], name: str) -> list[Any]:
     if not isinstance(values := facts.get(name), list):
         raise ValueError(f"{name} must be a list, got {type(values).__name__}.")
     return values
+
+
+def _text(facts: Mapping[str, Any], name: str) -> str:
+    if not isinstance(value := facts.get(name), str):
+        raise ValueError(f"{name} must be a text, got {type(value).__name__}.")
+    return value
 
 
 def _mapping(facts: Mapping[str, Any], name: str) -> dict[str, Any]:

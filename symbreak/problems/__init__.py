@@ -12,14 +12,17 @@ from symbreak.problems._problem import (
     load_problem,
     problem_names,
 )
+from symbreak.problems._tables import Table, read_table
 
 __all__ = [
     "POPULATION_SIZE",
     "Dataset",
     "Problem",
     "Scaling",
+    "Table",
     "Task",
     "load_problem",
     "problem_names",
     "read_problem",
+    "read_table",
 ]

@@ -93,6 +93,8 @@ class Problem:
     output_error: Literal["linear", "tanh"] = "linear"
     output_shift: bool = False
     description: str = ""
+    feature_names: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice("task", self.task, get_args(Task))

@@ -14,7 +14,7 @@ LAYERS = [
     {"topology"},
     {"network", "symmetry", "problems"},
     {"_kernels", "models"},
-    {"evaluation", "optimizers"},
+    {"evaluation", "optimizers", "export"},
     {"methods"},
     {"training"},
     {"experiments"},

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -98,23 +99,34 @@ def read_arrays(path: Path) -> dict[str, Column]:
     Raises:
         ValueError: if the file is not one of plain arrays, is damaged, encrypted or too large.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            if sum(member.file_size for member in members) > MAX_BYTES:
-                raise too_large(path)
-            return {
-                member.filename.removesuffix(".npy"): _read_array(archive, member)
-                for member in members
-            }
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"{path} is not an .npz file, or is damaged ({error}).") from None
-    except (_BadArrayError, zlib.error, EOFError, NotImplementedError) as error:
-        raise ValueError(f"{path} is not an .npz file of plain arrays ({error}).") from None
+    with path.open("rb") as file:
+        try:
+            return _read_archive(path, file)
+        except zipfile.BadZipFile as error:
+            raise ValueError(f"{path} is not an .npz file, or is damaged ({error}).") from None
+        except DAMAGE as error:
+            raise ValueError(f"{path} is not an .npz file of plain arrays ({error}).") from None
+
+
+def _read_archive(path: Path, file: BinaryIO) -> dict[str, Column]:
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > MAX_BYTES:
+            raise too_large(path)
+        names = [member.filename.removesuffix(".npy") for member in members]
+        if len(set(names)) < len(names):
+            raise _BadArrayError("it holds two arrays of the same name")
+        return {
+            name: _read_array(archive, member) for name, member in zip(names, members, strict=True)
+        }
 
 
 class _BadArrayError(Exception):
     """Why an archive's member is not a plain array."""
+
+
+#: What reading a damaged archive raises.
+DAMAGE = (_BadArrayError, zlib.error, EOFError, NotImplementedError, OSError, struct.error)
 
 
 def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Column:

@@ -257,13 +257,18 @@ class Model:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all: a full disk or a kill leaves what was there."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: a full disk or a kill leaves what was there."""
     path = path.resolve()  # what a link points to, so that the link stays
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is not a file; give the name of one.")
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with draft.open("x", encoding="utf-8") as file:  # never through somebody's link
-            file.write(text)
+        with draft.open("xb") as file:  # never through somebody's link
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)

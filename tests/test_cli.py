@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from symbreak import load_problem, train
+from symbreak.models import Model
 
 
 def symbreak(*arguments, **options):
@@ -36,16 +37,16 @@ def test_train_says_how_many_are_misclassified():
     assert f"{record.rates[-1, 3]:.1%}" in result.stdout
 
 
-def test_train_compares_methods_and_saves_networks(tmp_path):
-    out = tmp_path / "runs.npz"
+def test_train_compares_methods_and_saves_the_best_model(tmp_path):
+    out = tmp_path / "model.json"
     result = symbreak("train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", 800, "--out", out)
     assert result.returncode == 0, result.stderr
-    saved = np.load(out)
-    for method in ("DE", "DE-SB"):
-        record = train(load_problem("syn5"), method, max_evaluations=800)
-        assert np.array_equal(saved[f"{method}/theta"], record.theta)
-        assert np.array_equal(saved[f"{method}/errors"], record.errors)
-        assert np.array_equal(saved[f"{method}/output_weights"], record.output_weights)
+    problem, model = load_problem("syn5"), Model.load(out)
+    records = [train(problem, method, max_evaluations=800) for method in ("DE", "DE-SB")]
+    best = min(records, key=lambda record: record.error)
+    assert np.array_equal(model.theta, best.theta)
+    assert np.array_equal(model.output_weights, best.output_weights)
+    assert model.origin["method"] == best.method
 
 
 @pytest.mark.parametrize(
@@ -61,9 +62,23 @@ def test_train_compares_methods_and_saves_networks(tmp_path):
         (["train", "sinc", "--seed", "-1"], "seed must be a whole number"),
         (["train", "sinc", "--seed", "x"], "--seed"),
         (
-            ["train", "sinc", "--out", "no/such/folder/x.npz"],
+            ["train", "sinc", "--out", "no/such/folder/x.json"],
             "--out must be a file in a folder that exists",
         ),
+        (["train", "sinc", "--out", "x.npz"], "--out saves a model as .json now"),
+        (["train", "sinc", "--out", "x.txt"], "--out must end with .json, got x.txt"),
+        (["train", "sinc", "--plot", "x.gif"], "--plot must end with .html or .svg"),
+        (["train", "sinc", "--target", "y"], "--target is for data files"),
+        (["train", "sinc", "--task", "regression"], "--task is for data files"),
+        (["train", "sinc", "--hidden", "5;3"], "--hidden must be sizes of layers, as in 5,3"),
+        (["train", "sinc", "--hidden", "0"], "each a whole number from 1 up"),
+        (["train", "sinc", "--activation", "gelu"], "unknown activation 'gelu'"),
+        (["train", "sinc", "--time", "0"], "--time must be a positive number"),
+        (["train", "none.csv"], "no data file 'none.csv'"),
+        (["predict", "none.json", "none.csv"], "there is no model file 'none.json'"),
+        (["inspect", "none.json"], "there is no model file"),
+        (["export", "none.json", "--to", "c"], "there is no model file"),
+        (["export", "none.json", "--to", "java"], "unknown format 'java'"),
         (["train"], "Missing argument"),
         (["trian"], "No such command"),
     ],
@@ -175,15 +190,14 @@ def interrupted(self):
     if self.finished:
         os.kill(os.getpid(), signal.SIGINT)
 Training.step = interrupted
-sys.argv = ["symbreak", "train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", "800", "--out", "a.npz"]
+sys.argv = ["symbreak", "train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", "800", "--out", "a.json"]
 main()
 """
     options = {"capture_output": True, "text": True, "timeout": 120, "cwd": tmp_path}
     result = subprocess.run([sys.executable, "-c", script], **options)
     assert result.returncode == 130
     assert "this is the best so far" in result.stdout
-    with np.load(tmp_path / "a.npz") as saved:
-        assert {name.split("/")[0] for name in saved} == {"DE"}
+    assert Model.load(tmp_path / "a.json").origin["method"] == "DE"
 
 
 def test_names_of_methods_are_never_cut():

@@ -14,7 +14,7 @@ LAYERS = [
     {"topology"},
     {"network", "symmetry", "problems"},
     {"_kernels", "models"},
-    {"evaluation", "optimizers", "export"},
+    {"evaluation", "optimizers", "export", "inspection"},
     {"methods"},
     {"training"},
     {"experiments"},

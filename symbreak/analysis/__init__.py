@@ -11,7 +11,9 @@ from symbreak.analysis._charts import (
     significance_chart,
     spread_chart,
 )
+from symbreak.analysis._fit_chart import fit_chart
 from symbreak.analysis._idea_chart import idea_chart
+from symbreak.analysis._network_chart import network_chart
 from symbreak.analysis._paper import agreement, paper_significance, paper_table
 from symbreak.analysis._problem_chart import problem_chart
 from symbreak.analysis._report import write_report
@@ -40,11 +42,13 @@ __all__ = [
     "ecdf_chart",
     "evaluations_to_targets",
     "expected_running_time",
+    "fit_chart",
     "heat_map",
     "idea_chart",
     "ideal_against_approximate",
     "kruskal_wallis",
     "modified_chart",
+    "network_chart",
     "pairwise",
     "paper_significance",
     "paper_table",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
+import io
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +10,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from symbreak.cli._console import console
+from symbreak.cli._console import check_out, console, shown
+from symbreak.models import write_bytes
+from symbreak.problems import read_arrays
 from symbreak.symmetry import align_networks
 
-DAMAGE = (zipfile.BadZipFile, zlib.error)
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -32,8 +32,7 @@ def align_command(
     The files hold a weight matrix per layer and, if there are any, a vector of shifts per layer,
     in order and under any names: np.savez(file, *coefs_, *intercepts_), or a state dict.
     """
-    if out.is_dir() or not out.resolve().parent.is_dir():
-        raise ValueError(f"--out must be a file in a folder that exists, got {out}.")
+    check_out("--out", out)
     arrays, weights, shifts = _read(network)
     _, anchor_weights, anchor_shifts = _read(anchor)
     parameters = (
@@ -45,12 +44,13 @@ def align_command(
     aligned = align_networks(*parameters, activation, layout)  # type: ignore[arg-type]
     new = dict(zip(weights, aligned.weights, strict=True))
     new |= dict(zip(shifts, aligned.shifts or (), strict=True))
-    with out.open("wb") as file:  # savez would add .npz to another name
-        np.savez(file, **{name: new[name] for name in arrays})  # type: ignore[arg-type]
+    content = io.BytesIO()
+    np.savez(content, **{name: new[name] for name in arrays})  # type: ignore[arg-type]
+    write_bytes(out, content.getvalue())
     nearest = "the nearest replica" if aligned.proven else "nearest as far as sweeps can tell"
     distances = f"{aligned.distance_before:.4g} before, {aligned.distance:.4g} after"
-    console.print(f"distance to {anchor.name}: {distances}, {nearest}")
-    console.print(f"Saved in {out}")
+    console.print(f"distance to {shown(anchor.name)}: {distances}, {nearest}")
+    console.print(f"Saved in {shown(out)}")
 
 
 def _values(arrays: Arrays) -> list[NDArray[Any]] | None:
@@ -61,16 +61,7 @@ def _read(path: Path) -> tuple[Arrays, Arrays, Arrays]:
     """All arrays of a file, its matrices and its vectors; nothing in it can execute code."""
     if not path.is_file():
         raise ValueError(f"there is no file {str(path)!r}; give an .npz file of a network.")
-    try:
-        file = np.load(path, allow_pickle=False)
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ValueError("it holds a single array")
-        with file:
-            arrays = {name: file[name] for name in file.files}
-        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-            raise ValueError("it holds something else; save plain arrays with numpy.savez")
-    except (ValueError, OSError, EOFError, NotImplementedError, *DAMAGE) as error:
-        raise ValueError(f"{path} is not an .npz file of plain arrays ({error}).") from None
+    arrays = read_arrays(path)
     if taken := {"file", "allow_pickle"} & arrays.keys():
         raise ValueError(f"{path}: an array cannot be saved as {taken.pop()!r}; rename it.")
     weights = {name: array for name, array in arrays.items() if array.ndim == 2}

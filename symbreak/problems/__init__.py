@@ -2,6 +2,7 @@
 
 # Importing these registers their problems, in the paper's order.
 from symbreak.problems import _regression, _autoencoding, _classification  # noqa: F401, I001
+from symbreak.problems._array_tables import read_arrays
 from symbreak.problems._files import read_problem
 from symbreak.problems._problem import (
     POPULATION_SIZE,
@@ -23,6 +24,7 @@ __all__ = [
     "Task",
     "load_problem",
     "problem_names",
+    "read_arrays",
     "read_problem",
     "read_table",
 ]

@@ -105,7 +105,10 @@ def read_arrays(path: Path) -> dict[str, Column]:
         except zipfile.BadZipFile as error:
             raise ValueError(f"{path} is not an .npz file, or is damaged ({error}).") from None
         except DAMAGE as error:
-            raise ValueError(f"{path} is not an .npz file of plain arrays ({error}).") from None
+            raise ValueError(
+                f"{path} is not an .npz file of plain arrays ({error}); save plain arrays with "
+                "numpy.savez."
+            ) from None
 
 
 def _read_archive(path: Path, file: BinaryIO) -> dict[str, Column]:

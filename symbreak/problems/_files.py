@@ -88,13 +88,14 @@ def recognise_task(table: Table, targets: Sequence[str]) -> Task:
     labels = table.labels(targets[0])
     values, counts = np.unique(labels, return_counts=True)
     if labels.dtype.kind in "US":
-        numeric = np.array([is_number(str(value)) for value in values])
+        texts = [str(value).replace(",", ".", 1) for value in values]  # or a decimal comma
+        numeric = np.array([is_number(text) for text in texts])
         if counts[numeric].sum() * 2 < len(labels):
             _check_classes(table, targets[0], values, len(labels))
             return "classification"
         if not numeric.all():
             return "regression"  # where reading the numbers will name what is none
-        values = np.unique(values.astype(np.float64))
+        values = np.unique(np.array(texts, dtype=np.float64))
     if values.dtype.kind == "b":
         return "classification"
     whole = bool(np.all(np.floor(values) == values))

@@ -262,9 +262,12 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: a full disk or a kill leaves what was there."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give the name of a file.")
+    if path.exists() and not path.is_file():  # a terminal, a pipe, /dev/null
+        path.write_bytes(content)
+        return
     path = path.resolve()  # what a link points to, so that the link stays
-    if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is not a file; give the name of one.")
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with draft.open("xb") as file:  # never through somebody's link

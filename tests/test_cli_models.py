@@ -1,6 +1,7 @@
 """From a table to a model, its predictions and its exports, on the command line."""
 
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -229,3 +230,19 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder):
     result = subprocess.run(command, shell=True, **options)
     assert result.stdout == "price\n"
     assert not result.stderr
+
+
+def test_align_brings_a_saved_model_near_to_another(folder):
+    model = Model.load(folder / "house.json")
+    hidden = -model.theta.reshape(3, 3)[[2, 0, 1]]
+    weights = np.vstack([-model.output_weights[[2, 0, 1]], model.output_weights[3:]])
+    moved = dataclasses.replace(model, theta=hidden.ravel(), output_weights=weights)
+    moved.save(folder / "moved.json")
+    out = folder / "aligned.json"
+    text = run("align", folder / "moved.json", folder / "house.json", "--out", out)
+    assert "0 after, the nearest replica" in text
+    aligned = Model.load(out)
+    assert np.array_equal(aligned.theta, model.theta)
+    assert np.array_equal(aligned.output_weights, model.output_weights)
+    with pytest.raises(ValueError, match="both models must be of the same network"):
+        run("align", folder / "kind.json", folder / "house.json", "--out", out)

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -194,8 +195,10 @@ def test_a_saved_file_stays_if_the_next_cannot_be_written(tmp_path):
     write_text(link, "new")
     assert link.is_symlink()
     assert path.read_text() == "new"
-    with pytest.raises(ValueError, match="is not a file"):
+    with pytest.raises(ValueError, match="is a folder"):
         write_text(tmp_path, "new")
+    write_text(Path(os.devnull), "new")
+    assert not Path(os.devnull).is_file()
 
 
 FACTS = json.loads(classifier(feature_names=("a", "b"), origin={"seed": 1}).to_json())

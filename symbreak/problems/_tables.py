@@ -5,6 +5,7 @@ Nothing in a file can execute code, and nothing in it decides how much memory re
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from symbreak._checks import Array, IntArray, unknown
 MAX_BYTES = 2 * 2**30
 #: How many rows, columns and so on a message names.
 SHOWN = 3
+SHOWN_NAMES, MAX_COMPARED = 20, 1_000
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "nil", "?", "-", ".", "#n/a", "missing"}
 DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?")
@@ -94,7 +96,9 @@ def find_columns(table: Table, names: Sequence[str]) -> list[int]:
     places = {name: i for i, name in enumerate(table.names)}
     for name in names:
         if name not in places:
-            raise unknown(f"column of {table.path.name}", name, short(table.names, 20))
+            near = difflib.get_close_matches(str(name), table.names[:MAX_COMPARED])
+            known = dict.fromkeys([*table.names[:SHOWN_NAMES], *near])  # not all of thousands
+            raise unknown(f"column of {table.path.name}", name, known)
     return [places[name] for name in names]
 
 

@@ -200,6 +200,14 @@ main()
     assert Model.load(tmp_path / "a.json").origin["method"] == "DE"
 
 
+def test_problems_fit_a_narrow_terminal():
+    wide = symbreak("problems", env={**os.environ, "COLUMNS": "80"}).stdout
+    narrow = symbreak("problems", env={**os.environ, "COLUMNS": "60"}).stdout
+    assert max(map(len, wide.splitlines())) <= 80
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert set(wide.split()) == set(narrow.split())
+
+
 def test_names_of_methods_are_never_cut():
     names = ("DE", "CMA-ES-SB-LA", "CMA-ES-SB-LA-P")
     methods = [part for name in names for part in ("-m", name)]

@@ -19,7 +19,7 @@ def export_command(
     model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
     to: Annotated[str, typer.Option(help="c, python or onnx.")],
     out: Annotated[
-        Path | None, typer.Option(help="The file to write. [default: the model's name]")
+        Path | None, typer.Option(help="The file to write (default: the model's name)")
     ] = None,
     name: Annotated[str, typer.Option(help="What all names in C begin with.")] = "model",
     real: Annotated[str, typer.Option(help="double, or float for small processors, in C.")] = (

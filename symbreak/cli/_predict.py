@@ -23,13 +23,13 @@ def predict_command(
     model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
     data: Annotated[Path, typer.Argument(help="A .csv, .csv.gz, .tsv, .parquet or .npz file.")],
     out: Annotated[
-        Path | None, typer.Option(help="Write this CSV file. [default: standard output]")
+        Path | None, typer.Option(help="Write this CSV file (default: standard output)")
     ] = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Write a score, or probability, of each class too.")
     ] = False,
     header: Annotated[
-        bool | None, typer.Option(help="Whether the file names its columns. [default: recognised]")
+        bool | None, typer.Option(help="Whether the file names its columns (default: recognised)")
     ] = None,
 ) -> None:
     """Predict the targets of new data, in the units of the data the model was trained on.

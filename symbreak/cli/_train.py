@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +29,8 @@ FILE_SETTINGS = {"rescale": "radius", "output_shift": True}
 CHARTS = (".html", ".svg", ".png", ".pdf")
 
 _BUILT_IN = ", ".join(problem_names())
+_DATA = functools.partial(typer.Option, rich_help_panel="Data file")
+_NETWORK = functools.partial(typer.Option, rich_help_panel="Network")
 
 
 def train_command(
@@ -39,51 +42,75 @@ def train_command(
         ),
     ],
     target: Annotated[
-        list[str], typer.Option(help="Column to predict; repeat for more. [default: the last]")
+        list[str],
+        _DATA("--target", metavar="COLUMN", help="To predict; repeat for more (default: the last)"),
     ] = [],  # noqa: B006  (typer copies it)
     ignore: Annotated[
-        list[str], typer.Option(help="Column that is no input; repeat for more.")
+        list[str], _DATA("--ignore", metavar="COLUMN", help="Not an input; repeat for more")
     ] = [],  # noqa: B006
     task: Annotated[
-        str | None, typer.Option(help="regression or classification. [default: recognised]")
+        str | None,
+        _DATA("--task", metavar="TASK", help="regression or classification (default: recognised)"),
     ] = None,
     header: Annotated[
-        bool | None, typer.Option(help="Whether the file names its columns. [default: recognised]")
+        bool | None,
+        _DATA("--header/--no-header", help="Does the file name its columns? (default: recognised)"),
     ] = None,
-    hidden: Annotated[
-        str | None, typer.Option(help="Sizes of the hidden layers, as in 5,3. [default: 5]")
-    ] = None,
-    activation: Annotated[
-        str | None, typer.Option(help=f"One of: {', '.join(ACTIVATIONS)}. [default: tanh]")
-    ] = None,
-    alpha: Annotated[str | None, typer.Option(help="Strength of regularisation, or auto.")] = None,
     validation: Annotated[
-        float | None, typer.Option(help="Share of the rows that chooses the network.")
+        float | None,
+        _DATA("--validation", metavar="SHARE", help="Of the rows, to choose the network by"),
     ] = None,
     test: Annotated[
-        float | None, typer.Option(help="Share of the rows held out and reported.")
+        float | None, _DATA("--test", metavar="SHARE", help="Of the rows, held out and reported")
+    ] = None,
+    hidden: Annotated[
+        str | None,
+        _NETWORK("--hidden", metavar="SIZES", help="Of hidden layers, as 5,3 (default: 5)"),
+    ] = None,
+    activation: Annotated[
+        str | None,
+        _NETWORK("--activation", metavar="NAME", help=f"One of {', '.join(ACTIVATIONS)}"),
+    ] = None,
+    alpha: Annotated[
+        str | None,
+        _NETWORK("--alpha", metavar="NUMBER", help="Strength of regularisation, or auto"),
     ] = None,
     method: Annotated[
         list[str],
-        typer.Option("--method", "-m", help=f"Repeat to compare. One of: {', '.join(METHODS)}."),
+        typer.Option(
+            *("--method", "-m"),
+            metavar="METHOD",
+            help=f"Repeat to compare: {', '.join(METHODS)}",
+        ),
     ] = [DEFAULT_METHOD],  # noqa: B006
     evaluations: Annotated[
-        int | None, typer.Option("--evaluations", "-n", help="Budget. [default: the problem's]")
+        int | None,
+        typer.Option(*("--evaluations", "-n"), metavar="N", help="Budget (default: the problem's)"),
     ] = None,
     max_time: Annotated[
-        float | None, typer.Option("--time", help="Seconds for each method, at most.")
+        float | None,
+        typer.Option("--time", metavar="SECONDS", help="For each method, at most"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
-    data_seed: Annotated[int, typer.Option(help="Seed of the data, or of their division.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the search")] = 0,
+    data_seed: Annotated[
+        int, typer.Option(metavar="N", help="Of the data, or of their division")
+    ] = 0,
     population_size: Annotated[
-        int | None, typer.Option(help="Candidates per generation. [default: the problem's]")
+        int | None,
+        typer.Option(metavar="N", help="Candidates per generation (default: the problem's)"),
     ] = None,
-    threads: Annotated[int, typer.Option(help="Evaluation threads; 0 is one per core.")] = 1,
+    threads: Annotated[
+        int, typer.Option(metavar="N", help="For evaluations; 0 is one per core")
+    ] = 1,
     out: Annotated[
-        Path | None, typer.Option(help="Save the model here (.json); of several, the best one's.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Save the model (.json), the best of several"),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw fit, residuals and convergence (.html, .svg, .png).")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw fit, residuals and convergence (.html, .svg, .png)"
+        ),
     ] = None,
 ) -> None:
     """Train the network of a problem or of your own data, with one or more methods."""

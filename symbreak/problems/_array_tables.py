@@ -54,7 +54,17 @@ class ArrayTable:
     def labels(self, name: str) -> Column:
         """A column (K,) as it stands."""
         find_columns(self, [name])
-        return self.columns[name]
+        return _decoded(self.path, name, self.columns[name])
+
+
+def _decoded(path: Path, name: str, values: Column) -> Column:
+    """Texts that came as bytes."""
+    if values.dtype.kind != "S":
+        return values
+    try:
+        return np.char.decode(values, "utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: column {name!r} is not text in UTF-8.") from None
 
 
 def as_numbers(path: Path, columns: Mapping[str, Column]) -> Array:
@@ -245,7 +255,7 @@ def _texts(path: Path, name: str, column: Any) -> Column:
         if labels.dtype.itemsize * len(column) > MAX_BYTES:
             raise too_large(path)
         parts.append(labels[chunk.indices.to_numpy()])
-    return np.concatenate(parts)
+    return _decoded(path, name, np.concatenate(parts))
 
 
 def _starts(column: Any) -> list[int]:

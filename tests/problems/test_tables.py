@@ -210,6 +210,14 @@ def test_parquet_types_are_numbers_labels_or_refused(tmp_path):
         read_table(path)
 
 
+def test_labels_that_came_as_bytes_are_texts(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.arange(2.0), kind=np.array([b"red", "gr\u00fcn".encode()]))
+    assert read_table(tmp_path / "a.npz").labels("kind").tolist() == ["red", "gr\u00fcn"]
+    np.savez(tmp_path / "a.npz", x=np.arange(2.0), kind=np.array([b"red", b"\xff"]))
+    with pytest.raises(ValueError, match="column 'kind' is not text in UTF-8"):
+        read_table(tmp_path / "a.npz").labels("kind")
+
+
 def right_or_refused(path):
     try:
         table = read_table(path)

@@ -18,6 +18,7 @@ from symbreak.models import Model
 #: More rows, or longer texts, are not read.
 MAX_INPUTS, MAX_NEURONS, MAX_TEXT = 20, 7, 40
 WIDTH, NARROWEST = 60, 5
+SCALARS = (str, int, float, bool)
 
 
 def inspect_command(
@@ -65,9 +66,11 @@ def _flat(origin: Mapping[str, Any]) -> list[tuple[str, str]]:
     lines = []
     for name, value in list(origin.items())[:MAX_INPUTS]:
         if isinstance(value, Mapping):
-            value = ", ".join(f"{k} {v}" for k, v in list(value.items())[:10])
-        text = f"{value:.4g}" if isinstance(value, float) else str(value)
-        lines.append((name, text if len(text) <= 200 else f"{text[:200]} ..."))
+            parts = [f"{k} {v}" for k, v in list(value.items())[:10] if isinstance(v, SCALARS)]
+            value = ", ".join(parts)
+        if isinstance(value, SCALARS):  # a file may hold anything else too
+            text = f"{value:.4g}" if isinstance(value, float) else str(value)
+            lines.append((name, text if len(text) <= 200 else f"{text[:200]} ..."))
     return lines
 
 

@@ -18,6 +18,9 @@ from symbreak.cli._console import check_out, console, shown
 from symbreak.models import Model, write_text
 from symbreak.problems import Table, read_table
 
+#: Samples that go through the network at a time.
+BLOCK = 2**16
+
 
 def predict_command(
     model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
@@ -85,7 +88,8 @@ def _more(n: int) -> str:
 
 def _outputs(model: Model, X: Array, data: Path) -> Array:
     with np.errstate(all="ignore"):
-        outputs = model.outputs(X)
+        parts = [model.outputs(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
+    outputs = np.concatenate(parts)
     bad = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
     if len(bad):
         raise ValueError(

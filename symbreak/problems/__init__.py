@@ -3,7 +3,7 @@
 # Importing these registers their problems, in the paper's order.
 from symbreak.problems import _regression, _autoencoding, _classification  # noqa: F401, I001
 from symbreak.problems._array_tables import read_arrays
-from symbreak.problems._files import read_problem
+from symbreak.problems._files import read_problem, read_table
 from symbreak.problems._problem import (
     POPULATION_SIZE,
     Dataset,
@@ -13,7 +13,7 @@ from symbreak.problems._problem import (
     load_problem,
     problem_names,
 )
-from symbreak.problems._tables import Table, read_table
+from symbreak.problems._tables import Table
 
 __all__ = [
     "POPULATION_SIZE",

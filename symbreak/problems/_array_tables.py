@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -157,12 +158,16 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Column:
             raise
         except Exception as error:  # NumPy's parser raises whatever Python's does
             raise _BadArrayError(f"{name}: {error}"[:200]) from None
-        if dtype.kind not in KINDS:
+        if dtype.kind not in KINDS or not dtype.itemsize:
             raise _BadArrayError(f"{name} holds {dtype}; save numbers or texts")
         content = file.read()
     if dtype.itemsize * math.prod(shape) != len(content) or any(n < 0 for n in shape):
         raise _BadArrayError(f"{name} is cut short, or not as large as it says")
     flat = np.frombuffer(content, dtype) if content else np.empty(0, dtype)
+    if dtype.kind == "U":
+        codes = np.frombuffer(content, dtype.str[0] + "u4") if content else np.empty(0)
+        if codes.max(initial=0) > sys.maxunicode:  # NumPy would not notice, Python crash
+            raise _BadArrayError(f"{name} holds no text")
     return flat.reshape(shape, order="F" if fortran else "C")
 
 

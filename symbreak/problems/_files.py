@@ -1,4 +1,4 @@
-"""Problems from the user's own data files."""
+"""The user's own data files: opened as tables, and made into problems; the one place for both."""
 
 from __future__ import annotations
 
@@ -11,13 +11,37 @@ from numpy.typing import NDArray
 
 from symbreak._checks import check_real
 from symbreak._random import stream
+from symbreak.problems._array_tables import ParquetTable, read_npz
 from symbreak.problems._problem import Problem, Task
-from symbreak.problems._tables import Table, find_columns, is_number, kind_of, read_table
+from symbreak.problems._tables import Table, find_columns, is_number, kind_of
+from symbreak.problems._text_tables import TextTable
 
 #: Whole numbers with more different values than this are measured or counted, not classes.
 MAX_CLASSES = 20
 #: And each class must have this many rows on average, unless there are two.
 ROWS_PER_CLASS = 10
+
+
+def read_table(path: str | Path, *, header: bool | None = None) -> Table:
+    """Open a data file: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``, ``.npz``.
+
+    Any other name is taken for text with columns. Delimiter and decimal comma are recognised.
+
+    Args:
+        path: The file.
+        header: Whether a text file begins with the names of its columns; None to recognise it.
+
+    Raises:
+        ValueError: if there is no such file, or it is damaged, too large or not a table.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"no data file {str(path)!r}.")
+    if path.suffix == ".npz":
+        return read_npz(path)
+    if path.suffix == ".parquet":
+        return ParquetTable.open(path)
+    return TextTable.open(path, header)
 
 
 def read_problem(

@@ -1,4 +1,4 @@
-"""Data files as tables of named columns, whatever their format; the one place that reads them.
+"""What all tables share: columns by name, bounds, and messages about what is wrong with them.
 
 Nothing in a file can execute code, and nothing in it decides how much memory reading it takes.
 """
@@ -65,30 +65,6 @@ class Table(Protocol):
 
     def labels(self, name: str) -> NDArray[Any]:
         """A column (K,) as it stands; in a text file all entries are texts."""
-
-
-def read_table(path: str | Path, *, header: bool | None = None) -> Table:
-    """Open a data file: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``, ``.npz``.
-
-    Any other name is taken for text with columns. Delimiter and decimal comma are recognised.
-
-    Args:
-        path: The file.
-        header: Whether a text file begins with the names of its columns; None to recognise it.
-
-    Raises:
-        ValueError: if there is no such file, or it is damaged, too large or not a table.
-    """
-    from symbreak.problems import _array_tables, _text_tables
-
-    path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"no data file {str(path)!r}.")
-    if path.suffix == ".npz":
-        return _array_tables.read_npz(path)
-    if path.suffix == ".parquet":
-        return _array_tables.ParquetTable.open(path)
-    return _text_tables.TextTable.open(path, header)
 
 
 def find_columns(table: Table, names: Sequence[str]) -> list[int]:

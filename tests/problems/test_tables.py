@@ -145,7 +145,9 @@ def test_an_archive_that_says_it_is_larger_than_it_is_allocates_nothing(tmp_path
             read_table(npz(tmp_path / "a.npz", shape=shape, content=bytes(32)))
     with pytest.raises(ValueError, match="does not use"):
         read_table(npz(tmp_path / "a.npz", content=bytes(32), compression=zipfile.ZIP_LZMA))
-    for descr in ("|O", "<M8[s]", "<c16", [("a", "<f8")]):
+    with pytest.raises(ValueError, match="holds no text"):
+        read_table(npz(tmp_path / "a.npz", descr="<U1", shape=(8,), content=b"\xff" * 32))
+    for descr in ("|O", "<M8[s]", "<c16", "<U0", [("a", "<f8")]):
         with pytest.raises(ValueError, match=r"not an .npz file of plain arrays"):
             read_table(npz(tmp_path / "a.npz", descr=descr, content=bytes(32)))
 

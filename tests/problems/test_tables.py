@@ -161,8 +161,15 @@ def test_files_that_expand_without_end_are_refused(tmp_path, monkeypatch):
         assert bomb.stat().st_size < 20_000
         with pytest.raises(ValueError, match=r"holds more than|a row of more than|field larger"):
             (table := read_table(bomb)).numbers(table.names)
-    with pytest.raises(ValueError, match="holds more than"):
-        read_table(written(tmp_path, b"1\n" * 2**20)).labels("x1")
+    with pytest.raises(ValueError, match="holds more than"):  # of memory, not of text
+        read_table(written(tmp_path, b"1\n" * 2**16)).labels("x1")
+
+
+def test_a_row_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(_text_tables, "MAX_ROW", 2**16)
+    for endless in (b"0," * 2**16, b'"\n",' * 2**16):
+        with pytest.raises(ValueError, match="a row of more than"):
+            read_table(written(tmp_path, b"a,b\n1,2\n" + endless)).numbers(["a", "b"])
 
 
 def test_sizes_of_archives_are_summed_before_they_are_read(tmp_path, monkeypatch):
@@ -171,6 +178,32 @@ def test_sizes_of_archives_are_summed_before_they_are_read(tmp_path, monkeypatch
     monkeypatch.setattr(_array_tables, "MAX_BYTES", 2**20)
     np.savez_compressed(tmp_path / "a.npz", X=np.zeros((2**10, 2**8)), y=np.zeros(2**10))
     with pytest.raises(ValueError, match="holds more than"):
+        read_table(tmp_path / "a.npz")
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": np.zeros(2**18)}), tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < 2**16
+    with pytest.raises(ValueError, match="holds more than"):
+        read_table(tmp_path / "a.parquet")
+
+
+def test_arrays_in_the_order_of_fortran_are_read_right(tmp_path):
+    X = np.arange(12.0).reshape(4, 3)
+    np.savez(tmp_path / "a.npz", X=np.asfortranarray(X), y=np.asfortranarray(X[:, :2]))
+    table = read_table(tmp_path / "a.npz")
+    assert table.names == ("x1", "x2", "x3", "y1", "y2")
+    assert table.targets == ("y1", "y2")
+    assert np.array_equal(table.numbers(["x1", "x2", "x3"]), X)
+
+
+def test_two_arrays_of_one_name_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(2), y=np.ones(2))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        content = archive.read("X.npy")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("X.npy", content)
+    with pytest.raises(ValueError, match="two arrays of the same name"):
         read_table(tmp_path / "a.npz")
 
 

@@ -269,8 +269,8 @@ def _starts(column: Any) -> list[int]:
 
 def _pyarrow() -> tuple[Any, Any]:
     try:
-        import pyarrow as pa  # type: ignore[import-untyped]
-        import pyarrow.parquet as pq  # type: ignore[import-untyped]
+        import pyarrow as pa
+        import pyarrow.parquet as pq
     except ModuleNotFoundError:
         raise ValueError(
             "parquet files need pyarrow; install it with: pip install 'symbreak[parquet]'"

@@ -88,6 +88,14 @@ def test_several_targets_and_ignored_columns(folder):
     assert "1-2-1 network" in text
 
 
+def test_a_column_without_a_name_is_pointed_at(folder):
+    (folder / "index.csv").write_text(",a,y\n" + "".join(f"{i},{i % 7},{i}.5\n" for i in range(40)))
+    text = run("train", folder / "index.csv", "--hidden", "2", "-n", 800)
+    assert "column 1 has no name" in text
+    text = run("train", folder / "index.csv", "--ignore", "column 1", "--hidden", "2", "-n", 800)
+    assert "column 1" not in text
+
+
 def test_a_built_in_problem_wins_over_a_file_of_its_name(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / "syn5").write_text("a,b\n1,2\n3,4\n")

@@ -186,6 +186,8 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
         f"{problem.task} ({found}) of [bold]{shown(goal)}[/bold] "
         f"from {shown(_few(problem.feature_names))}"
     )
+    if "column 1" in problem.feature_names:  # what spreadsheets and frames put first
+        console.print("column 1 has no name; if it only counts rows, use --ignore 'column 1'")
     return problem
 
 

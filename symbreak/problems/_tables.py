@@ -157,7 +157,7 @@ class Faults:
         shown = short(parts)
         return ValueError(
             f"{path}: expected finite numbers, but {'; '.join(shown)}. Remove or encode these, or "
-            "ignore the column."
+            "leave the column out (ignore, --ignore)."
         )
 
 
@@ -178,6 +178,8 @@ def kind_of(cell: str) -> str:
     text = cell.strip().lower()
     if text in MISSING:
         return "missing values"
+    if text in ("true", "false"):
+        return "truth values"
     if DATE.fullmatch(text):
         return "dates or times"
     if is_number(text):

@@ -88,6 +88,7 @@ def test_a_first_line_that_may_be_either_is_asked_about(tmp_path):
         ("a,b\n1,2\n3,\n5,NA\n", "column 'b' has missing values in row 3, row 4"),
         ("a,b\n1,2\n2020-01-31,3\n", r"'a' has dates or times in row 3 \('2020-01-31'\)"),
         ("a,b\n12:30,3\n", "dates or times"),
+        ("a,b\nTrue,3\nfalse,4\n", "'a' has truth values in row 2"),
         ("a,b\nx,1\ny,1\nz,1\nw,1\nv,1\n", r"text in row 2 \('x'\), .* \('z'\), 2 more"),
         ("a,b\n1_000,2\n", r"numbers with separators in row 2 \('1_000'\)"),
         ('a,b\n"1,000",2\n', "numbers with separators"),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from symbreak import Problem
-from symbreak.analysis import fit_chart, network_chart
+from symbreak.analysis import fit_chart, network_chart, save_chart
 from tests.test_export import random_model
 
 
@@ -70,3 +70,15 @@ def test_a_network_is_drawn_with_all_its_weights():
     assert {"a", "b", "c", "y1", "y2"} <= {row.get("name") for row in rows}
     with pytest.raises(ValueError, match="cannot be drawn"):
         network_chart(random_model("100-100-1"))
+
+
+def test_names_of_columns_execute_nothing_in_a_page(tmp_path):
+    evil = "</script><script>alert(1)</script>"
+    model = random_model("1-4-1", feature_names=(evil,), target_names=(evil,))
+    X = np.linspace(-1, 1, 20)[:, None]
+    problem = Problem.from_arrays(X, X, name=evil)
+    for chart in (fit_chart(model, problem, *CURVE), network_chart(model)):
+        save_chart(chart, tmp_path / "a.html")
+        page = (tmp_path / "a.html").read_text()
+        assert r"\u003c/script" in page
+        assert "<script>alert" not in page

@@ -14,6 +14,7 @@ from symbreak.analysis._fit_chart import fit_chart
 from symbreak.analysis._idea_chart import breaking_chart, separation_chart
 from symbreak.analysis._lineup import Lineup
 from symbreak.analysis._matrix_charts import heat_map, significance_chart
+from symbreak.analysis._network_chart import network_chart
 from symbreak.analysis._paper import paper_significance, paper_table
 from symbreak.analysis._problem_chart import problem_chart
 from symbreak.analysis._relative_chart import relative_chart
@@ -33,6 +34,7 @@ from symbreak.analysis._targets import (
     speed_up,
     target_table,
 )
+from symbreak.analysis._training_chart import training_chart
 from symbreak.analysis._words import conclusions, summary_sentences
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "kruskal_wallis",
     "looks_of",
     "modified_chart",
+    "network_chart",
     "pairwise",
     "paper_significance",
     "paper_table",
@@ -69,5 +72,6 @@ __all__ = [
     "summary",
     "summary_sentences",
     "target_table",
+    "training_chart",
     "write_report",
 ]

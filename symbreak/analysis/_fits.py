@@ -72,8 +72,12 @@ def best_fits(store: Store, results: Results) -> dict[str, Fit]:
         run = _best_run(runs)
         try:
             problem = _problem_of(run, results)
-            model = None if problem is None else _model_of(store, str(run["key"]), problem)
-        except (ValueError, OSError, StoreError):  # such as a data file that was moved
+            model = None if problem is None else store.model(str(run["key"]))
+        except (
+            ValueError,
+            OSError,
+            StoreError,
+        ):  # a data file that was moved, a store of the first format
             continue
         if problem is not None and model is not None and model.topology == problem.topology:
             fits[str(name)] = Fit(problem, model, str(run["method"]), int(run["repetition"]))
@@ -95,20 +99,3 @@ def _problem_of(run: pd.Series[Any], results: Results) -> Problem | None:
         return None
     problem = load_problem(facts["name"], int(run["data_seed"]))
     return problem if str(problem.topology) == facts["net"] else None
-
-
-def _model_of(store: Store, key: str, problem: Problem) -> Model | None:
-    if hasattr(store, "model"):
-        model: Model | None = store.model(key)
-        return model
-    arrays = store.network(key)  # until the store has models
-    return Model(
-        problem.topology,
-        problem.task,
-        arrays["theta"],
-        arrays["output_weights"],
-        problem.inputs,
-        problem.targets,
-        "tanh" if problem.classes else "linear",
-        problem.classes,
-    )

@@ -48,7 +48,7 @@ class Results:
     @classmethod
     def of(cls, store: Store) -> Results:
         """Read a store, finished or not."""
-        runs = _printable_names(_with_roles(_with_parts(store.frame())))
+        runs = _printable_names(store.frame())
         known = problem_names()
         found = list(dict.fromkeys(runs["problem"]))
         ordered = [p for p in known if p in found] + [p for p in found if p not in known]
@@ -58,7 +58,7 @@ class Results:
         results = cls(
             runs.reset_index(drop=True),
             _printable_names(store.curves()),
-            _printable_names(_with_parts(store.rates())),
+            _printable_names(store.rates()),
             _printable_names(store.traces(max_points=TRACE_POINTS)),
             _printable_names(store.spread()),
             _printable_names(store.failures()),
@@ -249,20 +249,3 @@ def _printable_names(frame: pd.DataFrame) -> pd.DataFrame:
         if not all(name.isprintable() for name in found):
             names[column] = frame[column].map({name: printable(name) for name in found})
     return frame.assign(**names)
-
-
-_ROLES = dict.fromkeys(("DE", "CMA-ES"), "plain")
-_ROLES |= dict.fromkeys(("DE-INV-SB", "CMA-ES-INV-SB"), "invariant")
-_ROLES |= dict.fromkeys(("DE-SB", "CMA-ES-SB"), "proximity")
-_ROLES |= dict.fromkeys(("DE-SB-BF", "CMA-ES-SB-BF"), "exhaustive")
-
-
-def _with_roles(runs: pd.DataFrame) -> pd.DataFrame:  # until the store has roles
-    if "role" in runs:
-        return runs
-    return runs.assign(role=[_ROLES.get(method, "variant") for method in runs["method"]])
-
-
-def _with_parts(frame: pd.DataFrame) -> pd.DataFrame:  # until the store has these names
-    names = {"train_rate": "train_error", "validation_rate": "validation_error"}
-    return frame.rename(columns=names | {"test_rate": "test_error"})

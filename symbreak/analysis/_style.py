@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from itertools import count
@@ -179,6 +180,13 @@ def nothing_yet(title: alt.TitleParams) -> alt.TopLevelMixin:
     return styled(chart.mark_text(color=GREY, fontSize=FONT_SIZE))
 
 
+class _ScriptJson(json.JSONEncoder):
+    """JSON that cannot end the script element that it stands in, whatever columns are called."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", "\\u003c")
+
+
 def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
     """Write a chart in the format that the file's name ends with."""
     path = Path(path)
@@ -187,7 +195,7 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
     if not path.resolve().parent.is_dir():
         raise ValueError(f"the folder of {str(path)!r} must exist; create it first.")
     if path.suffix == ".html":
-        chart.save(path, inline=True)
+        chart.save(path, inline=True, json_kwds={"cls": _ScriptJson})
     elif path.suffix == ".png":
         chart.save(path, scale_factor=2)
     else:

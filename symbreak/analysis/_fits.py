@@ -17,6 +17,9 @@ from symbreak.problems import Dataset, Problem, load_problem, problem_names
 if TYPE_CHECKING:
     from symbreak.analysis._results import Results
 
+#: More variables than this are not listed.
+MAX_NAMES = 20
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -33,6 +36,15 @@ class Fit:
     model: Model
     method: str
     repetition: int
+
+    @property
+    def variables(self) -> str:
+        """The names of inputs and targets in a sentence; nothing if they have none."""
+        inputs, targets = self.model.feature_names, self.model.target_names
+        if not inputs or len(inputs) + len(targets) > MAX_NAMES:
+            return ""
+        words = f"Inputs: {', '.join(inputs)}"
+        return words + (f"; targets: {', '.join(targets)}." if targets else ".")
 
     def parts(self) -> Iterator[tuple[str, Array, Array]]:
         """Name, inputs and targets of each part of the data."""

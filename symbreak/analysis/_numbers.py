@@ -104,6 +104,13 @@ def text_of(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
 
 
+def whole_number(digits: str) -> str:
+    """A whole number, given in digits: with commas, or its size if it has very many."""
+    if len(digits) <= 12:
+        return f"{int(digits):,}"
+    return f"about {digits[0]}.{digits[1:3]}e{len(digits) - 1}"
+
+
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a frame."""
     rows: list[Any] = frame.to_dict("records")

@@ -27,6 +27,7 @@ from symbreak.analysis._numbers import (
     quality_table,
     records,
     text_of,
+    whole_number,
 )
 from symbreak.analysis._provenance import provenance
 from symbreak.analysis._relative_chart import relative_chart
@@ -185,8 +186,9 @@ def _fit_figure(fit: Fit, name: str, number: int) -> Figure:
 def _fit_parts(results: Results, name: str, fits: dict[str, Figure]) -> dict[str, Any]:
     """The picture of data and fit, and the numbers beside it, where there are data."""
     if name not in fits:
-        return {"fit": None, "quality": None}
-    return {"fit": fits[name], "quality": quality_table(results.fits[name])}
+        return {"fit": None, "quality": None, "variables": ""}
+    fit = results.fits[name]
+    return {"fit": fits[name], "quality": quality_table(fit), "variables": fit.variables}
 
 
 def _facts(results: Results, name: str) -> str:
@@ -201,7 +203,7 @@ def _facts(results: Results, name: str) -> str:
     text = f"{facts['description']}. " if facts["description"] else ""
     return (
         f"{text}{facts['task'].capitalize()} with a {facts['net']} network: {facts['dim']} "
-        f"parameters, {int(facts['n_replicas']):,} replicas of every network, {words}, "
+        f"parameters, {whole_number(str(facts['n_replicas']))} replicas of every network, {words}, "
         f"{' or '.join(f'{n:,}' for n in budgets)} evaluations a run."
     )
 

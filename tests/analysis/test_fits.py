@@ -11,7 +11,7 @@ import vl_convert
 from symbreak import Problem, load_problem
 from symbreak.analysis import fit_chart, problem_chart, save_chart
 from symbreak.analysis._fits import Fit, best_fits
-from symbreak.analysis._numbers import quality_table
+from symbreak.analysis._numbers import quality_table, whole_number
 from symbreak.experiments import Store, StudySpec, run_study
 from symbreak.models import Model
 from symbreak.network import hidden_outputs
@@ -71,6 +71,8 @@ def test_own_names_are_on_the_axes():
         fit_chart(dataclasses.replace(fit, model=model), "own").to_dict()
     )
     assert ">time<" in picture
+    assert dataclasses.replace(fit, model=model).variables == "Inputs: time; targets: <b>way</b>."
+    assert fit.variables == ""
     assert "&lt;b&gt;way" in picture
 
 
@@ -154,3 +156,8 @@ def test_a_chart_is_not_saved_in_other_formats_or_missing_folders(tmp_path):
     with pytest.raises(ValueError, match=r"the folder of .* must exist"):
         save_chart(chart, tmp_path / "no" / "chart.svg")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_whole_numbers_of_any_length_have_a_text():
+    assert whole_number("3840") == "3,840"
+    assert whole_number("4350" + "0" * 5000) == "about 4.35e5003"

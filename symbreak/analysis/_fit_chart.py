@@ -38,7 +38,8 @@ def fit_chart(
         errors: To what.
     """
     panels = [_confusion(model, problem)] if model.classes else _fits(model, problem)
-    chart = alt.hconcat(*panels, _convergence(evaluations, errors)).resolve_scale(color="shared")
+    columns = 3 if len(panels) < 3 else 2  # several targets stand below each other
+    chart = alt.concat(*panels, _convergence(evaluations, errors), columns=columns)
     title = alt.TitleParams(
         problem.name, subtitle=f"{model.topology} network, {model.task}", anchor="start", offset=12
     )

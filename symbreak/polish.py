@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak import _polish_kernels as kernels
+from symbreak import _step_kernels as kernels
 from symbreak._blas import one_blas_thread
 from symbreak._checks import Array, check_count, check_finite, check_real, check_theta
 from symbreak._kernels import feasible

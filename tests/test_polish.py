@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from symbreak import Evaluator, Problem, Topology, _polish_kernels, load_problem, train
+from symbreak import Evaluator, Problem, Topology, _step_kernels, load_problem, train
 from symbreak._linearisation import Linearisation, jacobian_cost
 from symbreak.activations import ACTIVATIONS
 from symbreak.models import Model
@@ -63,7 +63,7 @@ def full(G):
 
 CASES = [
     (net, activation, shift, weights, alpha)
-    for net in ("2-4-1", "3-4-3-2", "2-3-2-3-3")
+    for net in ("2-4-1", "3-4-3-2", "2-3-2-3-3", "2-2-6")
     for activation in ACTIVATIONS
     for shift, weights, alpha in ((False, False, 0.0), (True, True, 0.3))
 ]
@@ -198,7 +198,7 @@ def test_a_step_out_of_the_ball_ends_at_the_best_point_of_its_sphere():
     J, g, theta = rng.normal(size=(9, 6)), 30 * rng.normal(size=6), rng.normal(size=6)
     G, damping, alpha, radius = J.T @ J, 0.1, 0.2, 3.0
     v, M, L = np.empty(6), np.empty((6, 6)), np.empty((6, 6))
-    fall = _polish_kernels.damped_step(theta, G, g, alpha, damping, radius, M, L, v)
+    fall = _step_kernels.damped_step(theta, G, g, alpha, damping, radius, M, L, v)
     assert np.linalg.norm(v) == pytest.approx(radius, rel=1e-6)
     d = v - theta
     gradient = g + (G + damping * np.eye(6)) @ d + alpha * v

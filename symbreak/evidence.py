@@ -20,6 +20,7 @@ from scipy.linalg import solve_triangular
 from symbreak._blas import one_blas_thread
 from symbreak._checks import Array
 from symbreak._linearisation import Linearisation
+from symbreak.evaluation import Evaluator
 from symbreak.models import Model
 from symbreak.network import NOISE
 from symbreak.polish import Objective, Polisher
@@ -174,7 +175,7 @@ class EvidencePolisher(Polisher):
     def _affordable(self, cost: int) -> bool:
         return super()._affordable(cost + 1 + self._jacobian_cost)  # for a new ridge, and the end
 
-    def _objective(self, problem: Problem) -> Objective:
+    def _objective(self, evaluate: Evaluator) -> Objective:
         def error(theta: Array) -> float:  # an evaluator's ridge is fixed
             value = self._linearise.fit(theta, self._alpha) / self._divisor
             return value if math.isfinite(value) else math.inf

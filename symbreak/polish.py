@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from symbreak import _step_kernels as kernels
 from symbreak._blas import one_blas_thread
 from symbreak._checks import Array, check_count, check_finite, check_real, check_theta
-from symbreak._kernels import feasible
 from symbreak._linearisation import Linearisation, jacobian_cost
 from symbreak.activations import TANH
 from symbreak.evaluation import Evaluator
@@ -128,7 +127,9 @@ class Polisher:
     ) -> None:
         self._prepare(problem)
         if max_evaluations is not None:
-            check_count("max_evaluations", max_evaluations, self._least_work, "to say anything")
+            max_evaluations = check_count(
+                "max_evaluations", max_evaluations, self._least_work, "to say anything"
+            )
         self.max_evaluations = max_evaluations
         self.max_iterations = check_count("max_iterations", max_iterations, 0)
         self.tolerance = check_real("tolerance", tolerance, 0.0, 1.0)
@@ -153,9 +154,11 @@ class Polisher:
         )
         self._least_work = 2
         self._zero = (SIGNAL * NOISE) ** 2 * float(np.mean(y * y))
-        self._judge = self._lead = self._objective(problem)
+        evaluator = Evaluator(problem)
+        self._evaluated = evaluator.evaluated
+        self._judge = self._lead = self._objective(evaluator)
         if problem.output_error == "tanh":
-            self._lead = self._objective(replace(problem, output_error="linear"))
+            self._lead = self._objective(Evaluator(replace(problem, output_error="linear")))
 
     def _first_alpha(self, problem: Problem) -> float:
         alpha = getattr(problem, "alpha", 0.0)  # until problems have it
@@ -163,15 +166,9 @@ class Polisher:
             raise ValueError("a problem with alpha='auto' is polished by EvidencePolisher.")
         return float(alpha)
 
-    def _objective(self, problem: Problem) -> Objective:
-        evaluate = Evaluator(problem)
-        weights = getattr(problem.train, "weights", None)
-        if (
-            problem.topology.activation is TANH
-            and not self._alpha
-            and weights is None
-            and self._ball
-        ):
+    def _objective(self, evaluate: Evaluator) -> Objective:
+        plain = self.problem.topology.activation is TANH and not self._alpha and self._ball
+        if plain and getattr(self.problem.train, "weights", None) is None:
             return lambda theta: float(evaluate(theta[None])[0])
 
         def error(theta: Array) -> float:  # until problems have it
@@ -182,11 +179,7 @@ class Polisher:
 
     def _inside(self, theta: Array) -> Array:
         check_finite("theta", theta)
-        if not self._ball:
-            return theta.copy()
-        evaluated = np.empty_like(theta)
-        feasible(theta, self.problem.rescale == "radius", evaluated)
-        return evaluated
+        return self._evaluated(theta)[0] if self._ball else theta.copy()
 
     @property
     def finished(self) -> bool:
@@ -195,7 +188,7 @@ class Polisher:
 
     def step(self) -> None:
         """Do one iteration: a Jacobian, and trials until one is better or none is left."""
-        if self._affordable(self._jacobian_cost + 1):
+        if self._affordable(self._jacobian_cost + self._trial_cost):
             with one_blas_thread():
                 self._iterate()
             self._look_around()
@@ -222,7 +215,7 @@ class Polisher:
             self.reason = "converged: gradient"
             return
         largest = float(here.G.diagonal().max()) + self._alpha
-        while self._affordable(1):
+        while self._affordable(self._trial_cost):
             trial, promised = self._propose(self._damping * largest)
             if promised >= 0:
                 if np.array_equal(trial, self._theta):
@@ -281,6 +274,10 @@ class Polisher:
         if not self.reason and limit is not None and self.n_evaluations + cost > limit:
             self.reason = "budget"
         return not self.reason
+
+    @property
+    def _trial_cost(self) -> int:
+        return 1 if self._judge is self._lead else 2
 
     def _count(self, objective: Objective, theta: Array) -> float:
         self.n_evaluations += 1

@@ -358,6 +358,14 @@ def test_work_is_counted_and_never_exceeds_the_budget():
     assert polish(theta, problem, max_iterations=4).reason == "max_iterations"
 
 
+def test_work_of_classes_through_tanh_stays_within_the_budget_too():
+    problem = dataclasses.replace(load_problem("two-circles"), output_error="tanh")
+    theta = np.random.default_rng(0).uniform(-1, 1, size=problem.topology.dim)
+    cost = jacobian_cost(problem.topology, len(problem.train))
+    for budget in range(2, 3 * cost + 9):
+        assert polish(theta, problem, max_evaluations=budget).n_evaluations <= budget
+
+
 def test_a_fit_without_residual_ends_at_once():
     problem = make_problem("2-4-1", K=4)
     result = polish(np.random.default_rng(0).normal(size=12), problem)

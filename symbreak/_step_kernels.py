@@ -11,6 +11,13 @@ from symbreak._kernels import _compiled, _dot
 from symbreak._polish_kernels import _scale, _subtract
 from symbreak.network import NOISE
 
+#: The damping S of a parameter is the geometric mean of its own entry of ``J'J`` (Marquardt) and
+#: the largest (Levenberg). After short searches and 200 iterations the mean error (geometric) was,
+#: by Levenberg's, Marquardt's and this: sinc2d .0052 .0040 .0045, autoenc-circle .00005 .00024
+#: .00007, autoenc-spiral .0054 .0011 .0011, autoenc-sphere .00047 .00040 .00028 (2026-11).
+#: Entries count as at least this share of the largest.
+SMALLEST = 1e-12
+
 
 @_compiled
 def is_stationary(
@@ -72,18 +79,21 @@ def damped_step(
 ) -> float:
     """Write the minimum of the damped model within the ball into ``out``.
 
-    The model is ``g'd + d'(G + damping) d / 2`` plus the ridge's ``alpha |theta + d|^2 /
+    The model is ``g'd + d'(G + damping S) d / 2`` plus the ridge's ``alpha |theta + d|^2 /
     2``. Where its minimum lies outside, a multiplier ``m`` of ``|theta + d|^2`` brings it to the
     sphere: Newton's iteration on ``1 / |theta + d|`` (More and Sorensen). Answers by how much the
     undamped model falls; negative if the equations could not be solved.
     """
-    D, multiplier = len(theta), alpha
+    D, multiplier, largest = len(theta), alpha, alpha
     v = np.empty(D)
+    for i in range(D):
+        largest = max(largest, G[i, i] + alpha)
     for _ in range(20):
         for i in range(D):
             for j in range(i):
                 M[i, j] = G[i, j]
-            M[i, i] = G[i, i] + damping + multiplier
+            S = math.sqrt(largest * max(G[i, i] + alpha, SMALLEST * largest))
+            M[i, i] = G[i, i] + damping * S + multiplier
             out[i] = -(g[i] + multiplier * theta[i])
         if not cholesky(M, L):
             return -1.0

@@ -25,9 +25,7 @@ from symbreak.network import CLASS_SCALE, NOISE, SIGNAL
 from symbreak.optimizers import State
 from symbreak.problems import Problem
 
-#: First damping and last, relative to the largest diagonal entry of ``J'J``. The damping is the
-#: same for all parameters: with each scaled by its own entry, networks that turn on saturated
-#: neurons ended 40 times higher in the median (autoenc-circle after 5,000 evaluations, 2026-11).
+#: First damping, and the one at which a step is given up.
 FIRST_DAMPING, MAX_DAMPING = 1e-3, 1e12
 #: Cosine between the residual and every column of the Jacobian that counts as a right angle.
 RIGHT_ANGLE = 1e-10
@@ -214,9 +212,8 @@ class Polisher:
         ):
             self.reason = "converged: gradient"
             return
-        largest = float(here.G.diagonal().max()) + self._alpha
         while self._affordable(self._trial_cost):
-            trial, promised = self._propose(self._damping * largest)
+            trial, promised = self._propose()
             if promised >= 0:
                 if np.array_equal(trial, self._theta):
                     self.reason = "converged: step"
@@ -233,12 +230,13 @@ class Polisher:
     def _linearised(self) -> float:
         return self._linearise(self._theta, self._alpha)
 
-    def _propose(self, damping: float) -> tuple[Array, float]:
+    def _propose(self) -> tuple[Array, float]:
         """The best vector by the damped model, and the fall of the error that it promises."""
         here, D = self._linearise, len(self._theta)
         trial, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
         fall = kernels.damped_step(
-            self._theta, here.G, here.g, self._alpha, damping, self._radius, M, L, trial
+            *(self._theta, here.G, here.g, self._alpha, self._damping, self._radius),
+            *(M, L, trial),
         )
         return trial, 2 * fall / self._divisor
 

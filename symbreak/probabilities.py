@@ -22,7 +22,7 @@ from symbreak.network import hidden_outputs, independent_columns
 from symbreak.problems import Dataset, Problem
 
 #: Ridges that compete, per sample, on hidden outputs of unit variance and no correlation.
-RIDGES = tuple(10.0**e for e in (-6, -5, -4, -3, -2, -1, 0))
+RIDGES = tuple(10.0 ** (e / 2) for e in range(-12, 1))
 #: Without validation data, each sample is predicted once from the others, in so many parts, by
 #: networks that are polished so long without it.
 FOLDS, FOLD_ITERATIONS = 5, 30

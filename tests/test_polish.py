@@ -117,6 +117,36 @@ def test_the_gradient_is_that_of_sixty_digits(size, alpha):
     )
 
 
+# From 60 digits, at vectors whose output weights are 1e8 and 1e7.
+DEGENERATE = {
+    0: [
+        4.98991662e00,
+        2.50839985e01,
+        2.12003057e01,
+        3.22508469e-02,
+        -2.04803883e-01,
+        1.36018727e-02,
+    ],
+    3: [13.04085956, -2.84439796, -4.91475223, 0.02573215, -0.03123821, 0.03297601],
+}
+
+
+@pytest.mark.parametrize("seed", DEGENERATE)
+def test_the_gradient_keeps_its_digits_where_hidden_outputs_are_nearly_dependent(seed):
+    """A residual orthogonal up to rounding, times derivatives of 1e8, would have none."""
+    problem = load_problem("autoenc-circle")
+    theta = np.random.default_rng(seed).uniform(-1, 1, size=problem.topology.dim)
+    here = Linearisation(problem)
+    here(theta, 0.0)
+    assert np.abs(here.output_weights).max() > 1e7
+    assert here.g[[0, 20, 40, 55, 60, 75]] == pytest.approx(DEGENERATE[seed], rel=1e-3)
+    G, _ = reference_polish.normal_equations(
+        theta, problem.topology, problem.train.X, problem.train.y
+    )
+    scale = np.sqrt(np.outer(G.diagonal(), G.diagonal()))
+    assert np.abs((full(here.G) - G) / scale).max() <= 1e-3
+
+
 def test_the_jacobian_is_that_of_the_residual_where_the_residual_is_zero():
     """There the part that Kaufman leaves out vanishes."""
     problem = make_problem("2-3-2-2", K=40)

@@ -79,11 +79,16 @@ class Linearisation:
         return total
 
 
-#: Multiply-adds in the time of a tanh (benchmarks/kernel.py: 25.6e9/s against 3.4e9/s).
-TANH = 8
+# What the parts of an iteration cost, in the multiply-adds of an evaluation; with these numbers
+# the count is within 15 % of what six networks took (benchmarks/polish.py, 2026-11).
+TANH = 4
+#: A derivative that is written to memory, in two passes.
+DERIVATIVE = 6
 #: Matrix products do so many multiply-adds in the time in which an evaluation does one.
-PRODUCTS = 1.5
-#: What an iteration costs whatever its size, 25 us, in multiply-adds of an evaluation.
+PRODUCTS = 1.75
+#: Equations are solved about so often: for each trial, and again to stay in the ball.
+SOLUTIONS = 3
+#: What an iteration costs whatever its size, 25 us.
 OVERHEAD = 150_000
 
 
@@ -98,8 +103,8 @@ def jacobian_cost(topology: Topology, n_samples: int, *, output_shift: bool = Fa
     evaluation = TANH * sum(topology.hidden) + layers + 2 * sum(n - j - 1 + q for j in range(n))
     twice = n * n  # the basis is orthogonalised once more
     rank = min(q, topology.hidden[-1])
-    backward = 2 * rank * (D + layers)
+    backward = DERIVATIVE * rank * (D + layers)
     products = rank * (2 * n * D + D * D / 2)
-    once = D**3 / 6 + OVERHEAD  # the rest is done for every sample
+    once = SOLUTIONS * D**3 / 6 + OVERHEAD  # the rest is done for every sample
     work = evaluation + twice + backward + products / PRODUCTS + once / n_samples
     return max(1, round(work / evaluation))

@@ -98,8 +98,9 @@ class Polisher:
         max_iterations: Jacobians at most.
         max_evaluations: Work at most, in evaluations; never exceeded.
         tolerance: Relative fall of the error in an iteration that counts as none. After short
-            searches on the paper's problems 1e-5 ended within 0.4 % of 1e-9 and 1e-3 within 15 %,
-            after nine and four tenths of its iterations (2026-11).
+            searches on six of the paper's problems 1e-6 ended where 1e-9 did, to 0.1 % in the
+            mean; 1e-4 needed half to three quarters of the iterations and ended up to 20 %
+            higher (2026-11).
 
     Attributes:
         theta: Best vector so far.

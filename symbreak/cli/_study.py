@@ -17,6 +17,7 @@ from symbreak._checks import check_count, check_real
 from symbreak.cli._console import console
 from symbreak.experiments import (
     BUILT_IN,
+    Archive,
     Store,
     StudySpec,
     Update,
@@ -37,6 +38,9 @@ def study_command(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also try again what failed before.")
     ] = False,
+    archive: Annotated[
+        Path | None, typer.Option(help="Leave out the runs that this archive has.")
+    ] = None,
     checkpoint_every: Annotated[
         float, typer.Option(help="Seconds between checkpoints of a long run.")
     ] = 60.0,
@@ -49,11 +53,13 @@ def study_command(
     part = _parse_shard(shard)
     check_count("--workers", workers, 0)
     check_real("--checkpoint-every", checkpoint_every, 0, 1e9)
+    known = Archive(archive).keys if archive else frozenset()
     if dry_run and not store.exists():
-        _print_plan(spec, Counter((run.problem, run.method) for run in spec.runs()), workers)
+        new = (run for run in spec.runs() if run.key not in known)
+        _print_plan(spec, Counter((run.problem, run.method) for run in new), workers)
         return
     with Store(store) as opened:
-        todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed)
+        todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed, known=known)
         counts = Counter((run.problem, run.method) for run in todo)
         if dry_run:
             _print_plan(spec, counts, workers)
@@ -70,6 +76,7 @@ def study_command(
                     workers=workers,
                     shard=part,
                     retry_failed=retry_failed,
+                    known=known,
                     checkpoint_every=checkpoint_every,
                     on_run=view.update,
                 )

@@ -13,7 +13,7 @@ import signal
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -59,6 +59,7 @@ def run_study(
     workers: int = 0,
     shard: tuple[int, int] = (1, 1),
     retry_failed: bool = False,
+    known: Collection[str] = (),
     checkpoint_every: float = CHECKPOINT_EVERY,
     on_run: Callable[[Update], object] | None = None,
 ) -> StudyResult:
@@ -70,6 +71,7 @@ def run_study(
         workers: Processes; 0 means one per core. Results do not depend on it.
         shard: ``(i, n)`` takes every n-th run, the i-th first: for job arrays.
         retry_failed: Also try again what failed before.
+        known: Keys of runs to leave out, such as ``Archive.keys``.
         checkpoint_every: Seconds between checkpoints of a long run.
         on_run: Called with an ``Update`` as runs go on, finish or fail.
 
@@ -86,6 +88,7 @@ def run_study(
                 workers=workers,
                 shard=shard,
                 retry_failed=retry_failed,
+                known=known,
                 checkpoint_every=checkpoint_every,
                 on_run=on_run,
             )
@@ -93,12 +96,17 @@ def run_study(
     seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
     with _only_driver(store.path):
         store.remember(spec)
-        todo = missing_runs(spec, store, shard=shard, retry_failed=retry_failed)
+        todo = missing_runs(spec, store, shard=shard, retry_failed=retry_failed, known=known)
         return _Crew(store, n_workers, seconds, on_run or (lambda update: None)).do(todo)
 
 
 def missing_runs(
-    spec: StudySpec, store: Store, *, shard: tuple[int, int] = (1, 1), retry_failed: bool = False
+    spec: StudySpec,
+    store: Store,
+    *,
+    shard: tuple[int, int] = (1, 1),
+    retry_failed: bool = False,
+    known: Collection[str] = (),
 ) -> Iterator[RunSpec]:
     """The runs that ``run_study`` would do, in its order."""
     i, n = shard
@@ -108,6 +116,7 @@ def missing_runs(
         run
         for number, run in enumerate(spec.runs())
         if number % n == i - 1
+        and run.key not in known
         and not store.has(run.key)
         and (retry_failed or not store.has_failed(run.key))
     )

@@ -55,7 +55,7 @@ def write_archive(store: Store, folder: str | Path) -> list[Path]:
         "format": FORMAT,
         "columns": {n: _kinds(f) for n, f in (*new.items(), ("failures", store.failures()))},
         "problems": {**(old.problems() if old else {}), **store.problems()},
-        "studies": sorted({*map(tuple, old.studies() if old else ()), *store.studies()}),
+        "studies": sorted({**dict(old.studies() if old else ()), **dict(store.studies())}.items()),
     }
     files = {folder / HEAD: (json.dumps(head, indent=1) + "\n").encode()}
     for name, frame in new.items():

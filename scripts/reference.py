@@ -13,6 +13,8 @@ import dataclasses
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from symbreak.experiments import Archive, Store, StudySpec, run_study, write_archive
 
 ARCHIVE = Path(__file__).parent.parent / "studies" / "paper"
@@ -38,13 +40,14 @@ def run(path: str, problems: list[str], workers: int) -> None:
 
 
 def compare(path: str) -> None:
-    """Say how many runs of a store are those of the archive, bit by bit."""
+    """Say how many runs of a store ended as those of the archive, and what the means are."""
     with Store(path, create=False) as store:
-        here = store.frame().set_index("key")
-    there = Archive(ARCHIVE).frame().set_index("key")
-    both = here.join(there, how="inner", rsuffix="_there")
-    same = (both["fingerprint"] == both["fingerprint_there"]).sum()
-    print(f"{same:,} of {len(both):,} runs are the same, bit by bit")
+        here = store.frame()
+    there = Archive(ARCHIVE).frame()
+    both = here.merge(there, on="key", suffixes=("", "_there"))
+    compared = ["error", "network_error", "table_error", "evaluations"]
+    same = np.all([both[name] == both[f"{name}_there"] for name in compared], axis=0)
+    print(f"{same.sum():,} of {len(both):,} runs are the same, bit by bit")
     print(f"{len(there) - len(both):,} runs of {ARCHIVE} are not in {path}")
     errors = both[["table_error", "table_error_there"]]
     print(errors.groupby([both["problem"], both["method"]], sort=False).mean().to_string())

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -147,6 +147,10 @@ class Archive:
         """None: an archive has finished runs only."""
         return self.table("failures")
 
+    def model(self, key: str) -> NoReturn:
+        """An archive has no networks."""
+        raise StoreError(f"archive {self.path} has no networks; those of a store can be loaded.")
+
     def table(self, name: str) -> pd.DataFrame:
         """One of ``TABLES`` over all problems."""
         import pandas as pd
@@ -184,13 +188,13 @@ def _check_names(new: pd.DataFrame, old: pd.DataFrame, folder: Path) -> None:
     """Runs of one name must be one run: those with other settings are another study."""
     import pandas as pd
 
-    runs = pd.concat([old, new])[[*RUN, "fingerprint"]].drop_duplicates()
+    runs = pd.concat([old, new])[[*RUN, "key"]].drop_duplicates()
     other = runs[runs.duplicated(RUN)]
     if len(other):
         names = " ".join(str(value) for value in other.iloc[0][RUN])
         raise ValueError(
-            f"{len(other)} runs have the names of others in {folder}, such as {names}, but not "
-            "their results; write other studies or settings into a folder of their own."
+            f"{len(other)} runs have the names of others in {folder}, such as {names}, but other "
+            "settings; write other studies or settings into a folder of their own."
         )
 
 

@@ -8,7 +8,10 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from symbreak import load_problem, train
 
 ROOT = Path(__file__).parent.parent
 STUDY = ROOT / "studies" / "paper"
@@ -78,3 +81,14 @@ def test_the_committed_results_are_small_and_each_run_is_there_once(script):
 def test_the_committed_runs_are_those_of_the_built_in_study(script):
     planned = {run.key for run in script.StudySpec.load("paper").runs()}
     assert script.Archive(STUDY).keys <= planned
+
+
+@pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB"])
+def test_a_budget_only_says_when_a_run_stops(method):
+    short, long = (
+        train(load_problem("syn5"), method, max_evaluations=n, seed=7) for n in (960, 2880)
+    )
+    begun = long.evaluations <= 960
+    assert np.array_equal(long.errors[begun], short.errors[: begun.sum()])
+    assert np.array_equal(long.evaluations[begun], short.evaluations[: begun.sum()])
+    assert short.error == long.errors[begun][-1]

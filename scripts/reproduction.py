@@ -6,6 +6,7 @@
 A test checks that the page says what the results say.
 """
 
+import dataclasses
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ ARCHIVE = ROOT / "studies" / "paper"
 ESTIMATE = ARCHIVE / "estimate.csv"
 SENSITIVITY = ROOT / "studies" / "sensitivity"
 PAGE = ROOT / "docs" / "reproduction.md"
+SHARES = (0.4, 0.6, 0.7, 0.8, 0.9, 1.0)
 METHODS = [method for three in THREE.values() for method in three]
 
 HEAD = """\
@@ -57,6 +59,11 @@ ten times (sinc2d) the median of the family's best method. *Almost identical*: t
 the ratio of means, brute force to Algorithm 1, lies within 0.8 and 1.25. *Undecided*: no
 significant difference where the sentence has one.
 """
+DIFFERENCES_TEXT = """\
+## Where it differs: is it the budget?
+
+The families whose winner or tests differ from the paper's, had the same runs been stopped earlier.
+"""
 SENSITIVITY_TEXT = """\
 ## What the conclusions hang on
 
@@ -83,6 +90,7 @@ def page() -> str:
         _table(results),
         _pairs(results),
         _claims(results),
+        _differences(results),
         _sensitivity(results),
         _costs(results, spec),
     )
@@ -194,6 +202,40 @@ def _claims(results: Results) -> Iterator[str]:
         word = f"**{row.verdict}**" if row.verdict == WORDS[False] else row.verdict
         yield f"| {row.problem} | {row.claim} | {word} | {row.numbers} |"
     yield ""
+
+
+def _differences(results: Results) -> Iterator[str]:
+    """Families that disagree, at shares of their budget."""
+    families = results.agreement.families
+    known = families[families["same_winner"].notna()]
+    agree = known["same_winner"].astype(bool)
+    agree &= known["pairs_agreeing"] == known["pairs_compared"]
+    yield DIFFERENCES_TEXT
+    yield "| problem and family | evaluations | plain | INV-SB | SB | tests as in the paper |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for row in known[~agree].itertuples():
+        for share in SHARES:
+            cut = _stopped_earlier(results, row.problem, share)
+            cells = cut.agreement.cells.set_index(["problem", "method"])
+            texts = [_cell(cells.loc[(row.problem, m)], "here") for m in THREE[row.family]]
+            found = cut.agreement.families.set_index(["problem", "family"])
+            pairs = found.loc[(row.problem, row.family)]
+            evaluations = f"{share * cut.runs['max_evaluations'].max():,.0f}"
+            texts.append(f"{pairs.pairs_agreeing} of {pairs.pairs_compared}")
+            yield f"| {row.problem}, {row.family} | {evaluations} | {' | '.join(texts)} |"
+    yield ""
+
+
+def _stopped_earlier(results: Results, problem: str, share: float) -> Results:
+    """The runs of a problem as they were at a share of their budget."""
+    runs = results.runs[results.runs["problem"] == problem]
+    rates = results.rates[results.rates["problem"] == problem] if len(results.rates) else ()
+    curves = rates if len(rates) else results.curves[results.curves["problem"] == problem]
+    until = curves[curves["evaluations"] <= share * runs["max_evaluations"].max()]
+    names = ["problem", "method", "repetition"]
+    last = until.groupby(names)[until.columns[-1]].last().rename("until")
+    runs = runs.join(last, on=names)
+    return dataclasses.replace(results, runs=runs.assign(table_error=runs["until"]))
 
 
 def _sensitivity(results: Results) -> Iterator[str]:

@@ -46,7 +46,7 @@ class Results:
     fits: dict[str, Fit] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, store: Store) -> Results:
+    def of(cls, store: Store | Archive) -> Results:
         """Read a store, finished or not."""
         runs = _printable_names(store.frame())
         known = problem_names()

@@ -34,6 +34,10 @@ class Activation:
     def __str__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> tuple[Callable[[str], Activation], tuple[str]]:
+        # its functions cannot be pickled, its name can, and finds this very object again
+        return find_activation, (self.name,)
+
 
 def _logistic(z: Array) -> Array:
     return 0.5 + 0.5 * np.tanh(0.5 * z)  # never overflows

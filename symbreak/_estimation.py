@@ -1,0 +1,120 @@
+"""What the estimators do with samples, scalings and budgets, without scikit-learn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from symbreak._checks import Array, IntArray
+from symbreak._linearisation import evaluation_work
+from symbreak.models import Model
+from symbreak.plans import short_search
+from symbreak.problems import Problem, Scaling
+from symbreak.records import Progress
+
+#: Multiply-adds that a fit may take by default: a few seconds of one core.
+WORK = 2e10
+#: A default budget has at least so many short searches, and never more evaluations than this.
+MIN_SEARCHES, MAX_EVALUATIONS = 2, 50_000
+
+
+def default_evaluations(problem: Problem) -> int:
+    """Evaluations of a fit that names no budget, by size of network and data alone."""
+    work = len(problem.train) * evaluation_work(problem.topology, output_shift=problem.output_shift)
+    _, search = short_search(problem)
+    return max(MIN_SEARCHES * search, min(MAX_EVALUATIONS, round(WORK / work)))
+
+
+def merge_samples(X: Array, Y: Array, weights: Array | None) -> tuple[IntArray, Array | None]:
+    """Rows to keep, in an order of their own, and their weights; None if all count once.
+
+    Equal samples become one with the sum of their weights, and those of weight 0 none. So neither
+    the order of samples, nor repeating one instead of weighting it, changes a bit of a fit.
+    """
+    rows = np.arange(len(X)) if weights is None else np.flatnonzero(weights)
+    keys = _row_keys(X, Y)[rows]
+    rows = rows[np.argsort(keys, kind="stable")]
+    is_first = np.ones(len(rows), dtype=np.bool_)
+    before, after = rows[:-1], rows[1:]
+    keys.sort(kind="stable")
+    alike = np.flatnonzero(keys[1:] == keys[:-1])
+    is_first[alike + 1] = ~(
+        (X[before[alike]] == X[after[alike]]).all(axis=1)
+        & (Y[before[alike]] == Y[after[alike]]).all(axis=1)
+    )
+    group = np.cumsum(is_first) - 1
+    merged = np.bincount(group, weights=None if weights is None else weights[rows])
+    return rows[is_first], None if np.all(merged == 1) else merged.astype(np.float64)
+
+
+def _row_keys(*parts: Array) -> IntArray:
+    """A hash of each row, column by column: a sort of whole rows would need copies of them all."""
+    keys = np.zeros(len(parts[0]), dtype=np.uint64)
+    for part in parts:
+        for j in range(part.shape[1]):
+            keys ^= (part[:, j] + 0.0).view(np.uint64)  # -0 and 0 are equal
+            keys *= np.uint64(0x9E3779B97F4A7C15)
+            keys ^= keys >> np.uint64(29)
+    return keys.view(np.int64)
+
+
+def raw_layers(model: Model) -> tuple[list[Array], list[Array]]:
+    """Weights (fan-in, n) and shifts (n,) of all layers, for inputs and targets in raw units.
+
+    The scalings are folded into the first and the last layer. What comes out of the last one is
+    what ``model.output`` is applied to.
+    """
+    layers = model.topology.layers(model.theta)
+    coefs = [layer[:, :-1].T.copy() for layer in layers]
+    shifts = [layer[:, -1].copy() for layer in layers]
+    coefs[0] /= model.inputs.scale[:, None]
+    shifts[0] -= model.inputs.mean @ coefs[0]
+    V = model.output_weights[: model.topology.hidden[-1]]
+    shift = model.output_weights[-1] if model.output_shift else np.zeros(V.shape[1])
+    coefs.append(V * model.targets.scale)
+    shifts.append(shift * model.targets.scale + model.targets.mean)
+    return coefs, shifts
+
+
+def rescaled_theta(model: Model, inputs: Scaling) -> Array:
+    """The ``theta`` (D,) of the same hidden layers for inputs that are normalised otherwise."""
+    theta = model.theta.copy()
+    first, before = model.topology.layers(theta)[0], model.inputs
+    first[:, -1] += first[:, :-1] @ ((inputs.mean - before.mean) / before.scale)
+    first[:, :-1] *= inputs.scale / before.scale
+    return theta
+
+
+@contextmanager
+def progress_bar(name: str, max_time: float | None) -> Iterator[Callable[[Progress], None]]:
+    """A bar on standard error, and a callback that moves it ten times a second."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[error]}"),
+        TimeElapsedColumn(),
+    )
+    started = shown = time.monotonic()
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        task = bars.add_task(name, total=1.0, error="")
+
+        def show(progress: Progress) -> None:
+            nonlocal shown
+            if (now := time.monotonic()) - shown < 0.1:
+                return
+            shown = now
+            spent = progress.n_evaluations / progress.max_evaluations
+            if max_time is not None:
+                spent = max(spent, (now - started) / max_time)
+            error = f"loss {progress.error:.4g}, {progress.n_starts} starts"
+            bars.update(task, completed=spent, error=error)
+
+        yield show
+        bars.update(task, completed=1.0)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from symbreak._checks import Array, IntArray
-from symbreak._linearisation import evaluation_work
 from symbreak.models import Model
+from symbreak.network import evaluation_cost
 from symbreak.plans import short_search
 from symbreak.problems import Problem, Scaling
 from symbreak.records import Progress
@@ -26,42 +28,40 @@ MIN_SEARCHES, MAX_EVALUATIONS = 2, 50_000
 
 def default_evaluations(problem: Problem) -> int:
     """Evaluations of a fit that names no budget, by size of network and data alone."""
-    work = len(problem.train) * evaluation_work(problem.topology, output_shift=problem.output_shift)
+    work = evaluation_cost(problem.topology, len(problem.train))
     _, search = short_search(problem)
     return max(MIN_SEARCHES * search, min(MAX_EVALUATIONS, round(WORK / work)))
 
 
-def merge_samples(X: Array, Y: Array, weights: Array | None) -> tuple[IntArray, Array | None]:
+def merge_samples(
+    X: Array, y: NDArray[Any], weights: Array | None
+) -> tuple[IntArray, Array | None]:
     """Rows to keep, in an order of their own, and their weights; None if all count once.
 
-    Equal samples become one with the sum of their weights, and those of weight 0 none. So neither
-    the order of samples, nor repeating one instead of weighting it, changes a bit of a fit.
+    Equal samples become one, with the sum of their weights. So neither the order of samples, nor
+    repeating one instead of giving it more weight, changes a bit of a fit.
     """
-    rows = np.arange(len(X)) if weights is None else np.flatnonzero(weights)
-    keys = _row_keys(X, Y)[rows]
-    rows = rows[np.argsort(keys, kind="stable")]
-    is_first = np.ones(len(rows), dtype=np.bool_)
+    Y = np.unique(y, return_inverse=True)[1][:, None] if y.ndim == 1 else y
+    keys = _row_keys(X, Y)
+    rows = np.argsort(keys, kind="stable")
     before, after = rows[:-1], rows[1:]
-    keys.sort(kind="stable")
-    alike = np.flatnonzero(keys[1:] == keys[:-1])
-    is_first[alike + 1] = ~(
-        (X[before[alike]] == X[after[alike]]).all(axis=1)
-        & (Y[before[alike]] == Y[after[alike]]).all(axis=1)
-    )
-    group = np.cumsum(is_first) - 1
-    merged = np.bincount(group, weights=None if weights is None else weights[rows])
+    alike = np.flatnonzero(keys[before] == keys[after])
+    same = [(Z[before[alike]] == Z[after[alike]]).all(axis=1) for Z in (X, Y)]
+    is_first = np.ones(len(rows), dtype=np.bool_)
+    is_first[alike + 1] = ~(same[0] & same[1])
+    merged = np.bincount(np.cumsum(is_first) - 1, None if weights is None else weights[rows])
     return rows[is_first], None if np.all(merged == 1) else merged.astype(np.float64)
 
 
-def _row_keys(*parts: Array) -> IntArray:
+def _row_keys(*parts: NDArray[Any]) -> NDArray[np.uint64]:
     """A hash of each row, column by column: a sort of whole rows would need copies of them all."""
     keys = np.zeros(len(parts[0]), dtype=np.uint64)
     for part in parts:
-        for j in range(part.shape[1]):
-            keys ^= (part[:, j] + 0.0).view(np.uint64)  # -0 and 0 are equal
+        for column in part.T:
+            keys ^= (column + 0.0).view(np.uint64)  # -0 and 0 are equal
             keys *= np.uint64(0x9E3779B97F4A7C15)
             keys ^= keys >> np.uint64(29)
-    return keys.view(np.int64)
+    return keys
 
 
 def raw_layers(model: Model) -> tuple[list[Array], list[Array]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -52,7 +52,8 @@ from symbreak.training import train
 
 __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
 
-Samples = tuple[Array, Array, Array | None]  # inputs, targets (K, q), weights
+Samples = tuple[Array, NDArray[Any], Array | None]  # inputs, targets, weights
+Names = tuple[str, ...]
 
 
 class _EvolvedNetwork(BaseEstimator):
@@ -125,60 +126,55 @@ class _EvolvedNetwork(BaseEstimator):
         check_is_fitted(self)
         return "softmax" if self.model_.output == "softmax" else "identity"
 
-    def _fit(self, X: Array, y: NDArray[Any], sample_weight: Any, names: tuple[str, ...]) -> Self:
-        """Fit targets (K, q), or the numbers (K,) of classes."""
+    def _fit(self, X: Array, y: NDArray[Any], weights: Array | None, names: Names = ()) -> Self:
+        """Fit targets (K, q), or labels (K,)."""
         previous = getattr(self, "model_", None) if self.warm_start else None
-        self._n_fits = self._n_fits + 1 if previous is not None else 1
-        seed = check_random_state(self.random_state).randint(2**31 - 1, size=self._n_fits)[-1]
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        problem = self._problem(*self._divide(X, y, sample_weight, int(seed)), names)
+        self._n_fits = 1 if previous is None else self._n_fits + 1
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1, size=self._n_fits)[-1])
+        problem = self._problem(*self._divide((X, y, weights), seed), names)
         if previous is not None and previous.topology != problem.topology:
             raise ValueError(
                 "warm_start can only be used with the inputs, layers and outputs of the previous "
                 f"call to fit. Previously {previous.topology}, now {problem.topology}."
             )
-        self._finish(problem, self._train(problem, int(seed)), previous)
+        self._finish(problem, self._train(problem, seed), previous)
         return self
 
-    def _divide(
-        self, X: Array, y: NDArray[Any], weights: Array | None, seed: int
-    ) -> tuple[Samples, Samples | None]:
+    def _divide(self, samples: Samples, seed: int) -> tuple[Samples, Samples | None]:
         """Samples for training and for validation, if there is one."""
         if not self.early_stopping:
-            return (X, y, weights), None
+            return samples, None
+        X, y, weights = samples
         parts = train_test_split(
             *(X, y, np.ones(len(X)) if weights is None else weights),
             test_size=self.validation_fraction,
             random_state=seed,
             stratify=y if self._task == "classification" else None,
         )
-        return (parts[0], parts[2], parts[4]), (parts[1], parts[3], parts[5])
+        return tuple(parts[::2]), tuple(parts[1::2])
 
-    def _problem(
-        self, samples: Samples, validation: Samples | None, names: tuple[str, ...]
-    ) -> Problem:
+    def _problem(self, samples: Samples, validation: Samples | None, names: Names) -> Problem:
         """The problem of some samples."""
         X, y, weights = samples
-        rows, weights = merge_samples(X, y.reshape(len(X), -1).astype(np.float64), weights)
-        known = {field.name for field in fields(Problem)}  # until problems have them
-        wanted = {
-            "feature_names": tuple(getattr(self, "feature_names_in_", ())),
-            "target_names": names,
-        }
-        return Problem.from_arrays(
+        rows, weights = merge_samples(X, y, weights)
+        problem = Problem.from_arrays(
             X[rows],
             y[rows],
             hidden=tuple(np.ravel(self.hidden_layer_sizes)),
+            activation=self.activation,
             task=self._task,
+            weights=weights,
             validation=None if validation is None else validation[:2],
             name=type(self).__name__,
             output_shift=self.output_shift,
-            rescale="radius",
-            **{name: value for name, value in wanted.items() if name in known},
+            rescale="none",
+            alpha=0.1 if self.alpha == "auto" else self.alpha,  # until there is evidence
+            feature_names=tuple(getattr(self, "feature_names_in_", ())),
+            target_names=names,
         )
+        if validation is None or problem.validation is None:
+            return problem
+        return replace(problem, validation=replace(problem.validation, weights=validation[2]))
 
     def _train(self, problem: Problem, seed: int) -> RunRecord:
         budget = self.max_evaluations
@@ -234,7 +230,7 @@ class _EvolvedNetwork(BaseEstimator):
         self.loss_curve_ = record.errors
         self.n_evaluations_ = spent
         self.confidence_ = record.agreement
-        self.alpha_ = 0.0 if self.alpha == "auto" else float(self.alpha)
+        self.alpha_ = problem.alpha
         self.n_effective_parameters_ = float(model.theta.size + model.output_weights.size)
 
     def _outputs(self, X: Any) -> Array:
@@ -257,7 +253,8 @@ class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, _EvolvedNetwork):
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         self._y_is_1d = y.ndim == 1
-        return self._fit(X, y.reshape(len(y), -1).astype(np.float64), sample_weight, names)
+        X, y, weights = _weighted(X, y, sample_weight)
+        return self._fit(X, y.reshape(len(y), -1).astype(np.float64), weights, names)
 
     def predict(self, X: Any) -> Array:
         """Predictions (K,) or (K, q), in the units of y."""
@@ -269,21 +266,27 @@ class EvolvedMLPClassifier(ClassifierMixin, _EvolvedNetwork):
     """A small network for classes."""
 
     _task = "classification"
+    classes_: NDArray[Any]
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the network on inputs X (K, d) and labels y (K,)."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_classification_targets(y)
-        y = column_or_1d(y, warn=True)
-        classes, codes = np.unique(y, return_inverse=True)
+        X, y, weights = _weighted(X, column_or_1d(y, warn=True), sample_weight)
+        classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data "
                 f"contains only one class: {classes[0]!r}"
             )
+        if self.warm_start and not np.array_equal(getattr(self, "classes_", classes), classes):
+            raise ValueError(
+                "warm_start can only be used where `self.classes_` has the same classes as in the "
+                f"previous call to fit. Previously got {self.classes_}, `y` has {classes}"
+            )
         self.classes_ = classes
-        return self._fit(X, codes, sample_weight, ())
+        return self._fit(X, y, weights)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels (K,)."""
@@ -304,7 +307,8 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Evo
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train the network to give back X (K, d)."""
         X = validate_data(self, X, dtype=np.float64, order="C")
-        self._fit(X, X, sample_weight, tuple(getattr(self, "feature_names_in_", ())))
+        X, _, weights = _weighted(X, X, sample_weight)
+        self._fit(X, X, weights, tuple(getattr(self, "feature_names_in_", ())))
         hidden = self.model_.topology.hidden
         self._code_layer = hidden.index(min(hidden))
         return self
@@ -346,7 +350,18 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Evo
         return float(r2_score(X, self._outputs(X), sample_weight=sample_weight))
 
 
-def _column_names(y: Any) -> tuple[str, ...]:
+def _weighted(X: Array, y: NDArray[Any], sample_weight: Any) -> Samples:
+    """The samples that count, and how much; None if they count alike."""
+    if sample_weight is None:
+        return X, y, None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    counts = weights > 0
+    if not counts.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return (X, y, weights) if counts.all() else (X[counts], y[counts], weights[counts])
+
+
+def _column_names(y: Any) -> Names:
     """Names of the targets, if y is a frame or a named series."""
     names = getattr(y, "columns", None)
     if names is None and isinstance(getattr(y, "name", None), str):

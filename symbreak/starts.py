@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Self
+import time
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from symbreak._checks import check_count
+from symbreak._blas import one_blas_thread
+from symbreak._checks import Array, check_count
+from symbreak._random import stream
 from symbreak.evaluation import Evaluator
 from symbreak.history import History
 from symbreak.methods import find_method, make_optimizer
@@ -15,6 +18,37 @@ from symbreak.optimizers import State
 from symbreak.plans import Plan
 from symbreak.polish import Polisher
 from symbreak.problems import Problem
+
+
+class StartJob(NamedTuple):
+    """A start of a training, for another process: the same there, bit by bit."""
+
+    problem: Problem
+    plan: Plan
+    seed: int
+    number: int
+    max_evaluations: int
+
+
+def start_seed(seed: int, number: int) -> int | Generator:
+    """What a start draws from; the first one's stream is that of the seed alone."""
+    return seed if number == 0 else stream(seed, "start", number)
+
+
+def run_start(job: StartJob, max_time: float = np.inf) -> State:
+    """Run a start to its end, or for some seconds; answer its state."""
+    deadline = time.monotonic() + max_time
+    with one_blas_thread():
+        start = Start(
+            job.problem,
+            job.plan,
+            start_seed(job.seed, job.number),
+            job.max_evaluations,
+            Evaluator(job.problem),
+        )
+        while not start.finished and time.monotonic() < deadline:
+            start.step()
+    return start.state()
 
 
 class Start:
@@ -27,6 +61,7 @@ class Start:
         max_evaluations: What is left of the budget; never exceeded. A start with less ends earlier
             and is the same until then.
         evaluate: Errors of candidates.
+        theta: A vector (D,) to polish at once, instead of a search.
     """
 
     def __init__(
@@ -36,6 +71,7 @@ class Start:
         seed: int | Generator,
         max_evaluations: int,
         evaluate: Evaluator,
+        theta: Array | None = None,
     ) -> None:
         self.plan, self.max_evaluations = plan, max_evaluations
         self._problem, self._evaluate = problem, evaluate
@@ -50,6 +86,8 @@ class Start:
         self.history = History(problem, evaluate.solve)
         self._polisher: Polisher | None = None
         self.reason = ""
+        if theta is not None:
+            self._begin_polish(theta, max_evaluations)
         self._look_ahead()
 
     @property
@@ -101,7 +139,10 @@ class Start:
         if self.plan.polish == "none" or self.history.error == np.inf or left < 2:
             self.reason = self.optimizer.stopped or "budget"
             return
-        self._polisher = Polisher(self._problem, self.history.theta, max_evaluations=left)
+        self._begin_polish(self.history.theta, left)
+
+    def _begin_polish(self, theta: Array, max_evaluations: int) -> None:
+        self._polisher = Polisher(self._problem, theta, max_evaluations=max_evaluations)
         self._note_polish(self._polisher)
         self.reason = self._polisher.reason
 

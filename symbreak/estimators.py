@@ -168,7 +168,7 @@ class _EvolvedNetwork(BaseEstimator):
             name=type(self).__name__,
             output_shift=self.output_shift,
             rescale="none",
-            alpha=0.1 if self.alpha == "auto" else self.alpha,  # until there is evidence
+            alpha=self.alpha,
             feature_names=tuple(getattr(self, "feature_names_in_", ())),
             target_names=names,
         )

@@ -12,6 +12,7 @@ from symbreak._blas import one_blas_thread
 from symbreak._checks import Array, check_count
 from symbreak._random import stream
 from symbreak.evaluation import Evaluator
+from symbreak.evidence import EvidencePolisher, EvidenceResult
 from symbreak.history import History
 from symbreak.methods import find_method, make_optimizer
 from symbreak.optimizers import State
@@ -87,6 +88,7 @@ class Start:
         self._polisher: Polisher | None = None
         self.reason = ""
         if theta is not None:
+            self.history.note_errors(theta[None], evaluate(theta[None]), 0)
             self._begin_polish(theta, max_evaluations)
         self._look_ahead()
 
@@ -124,6 +126,8 @@ class Start:
         self._note_polish(polisher)
 
     def _note_polish(self, polisher: Polisher) -> None:
+        if isinstance(polisher, EvidencePolisher):
+            return  # errors with different ridges cannot be compared
         error = np.array([polisher.error])
         self.history.note_errors(polisher.theta[None], error, self.n_evaluations - 1)
 
@@ -142,9 +146,15 @@ class Start:
         self._begin_polish(self.history.theta, left)
 
     def _begin_polish(self, theta: Array, max_evaluations: int) -> None:
-        self._polisher = Polisher(self._problem, theta, max_evaluations=max_evaluations)
+        kind = _polisher_of(self._problem)
+        self._polisher = kind(self._problem, theta, max_evaluations=max_evaluations)
         self._note_polish(self._polisher)
         self.reason = self._polisher.reason
+
+    def evidence(self) -> EvidenceResult | None:
+        """The network with the ridge that the data ask for, if that is wanted and found."""
+        polisher = self._polisher
+        return polisher.evidence() if isinstance(polisher, EvidencePolisher) else None
 
     @property
     def _search_end(self) -> int:
@@ -172,5 +182,10 @@ class Start:
             raise ValueError(f"the state is of another network than a {problem.topology}.")
         start.history = History.from_state(problem, evaluate.solve, state["history"])
         polished = state["polisher"]
-        start._polisher = None if polished is None else Polisher.from_state(problem, polished)
+        kind = _polisher_of(problem)
+        start._polisher = None if polished is None else kind.from_state(problem, polished)
         return start
+
+
+def _polisher_of(problem: Problem) -> type[Polisher]:
+    return EvidencePolisher if problem.alpha == "auto" else Polisher

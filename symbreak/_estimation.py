@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,21 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from symbreak._checks import Array, IntArray
+from symbreak.evidence import evidence
 from symbreak.models import Model
 from symbreak.network import evaluation_cost
 from symbreak.plans import short_search
-from symbreak.problems import Problem, Scaling
-from symbreak.records import Progress
+from symbreak.probabilities import calibrated
+from symbreak.problems import Dataset, Problem, Scaling
+from symbreak.records import Progress, RunRecord
 
 #: Multiply-adds that a fit may take by default: a few seconds of one core.
 WORK = 2e10
 #: A default budget has at least so many short searches, and never more evaluations than this.
 MIN_SEARCHES, MAX_EVALUATIONS = 2, 50_000
+#: Samples that a search needs: so many in all, or per parameter. It looks for a basin, which few
+#: show as well as many; the polish finds its floor, on all of them.
+MIN_SAMPLES, SAMPLES_PER_PARAMETER = 2_000, 20
 
 
 def default_evaluations(problem: Problem) -> int:
@@ -31,6 +37,51 @@ def default_evaluations(problem: Problem) -> int:
     work = evaluation_cost(problem.topology, len(problem.train))
     _, search = short_search(problem)
     return max(MIN_SEARCHES * search, min(MAX_EVALUATIONS, round(WORK / work)))
+
+
+def search_part(problem: Problem, max_evaluations: int | None) -> Problem | None:
+    """The problem with as few samples as a search needs; None if it has not twice as many.
+
+    Or if no search fits into half of the budget. Samples come in random order (``merge_samples``).
+    """
+    K, D = len(problem.train), problem.topology.dim
+    n = max(MIN_SAMPLES, SAMPLES_PER_PARAMETER * D)
+    _, search = short_search(problem)
+    if 2 * n >= K or (max_evaluations is not None and max_evaluations < 2 * search):
+        return None
+    alpha = problem.alpha if problem.alpha == "auto" else problem.alpha * n / K
+    return replace(problem, train=_first_samples(problem.train, n), alpha=alpha)
+
+
+def _first_samples(data: Dataset, n: int, after: int = 0) -> Dataset:
+    weights = None if data.weights is None else data.weights[after : after + n]
+    return Dataset(data.X[after : after + n], data.y[after : after + n], weights)
+
+
+def with_probabilities(model: Model, problem: Problem) -> Model:
+    """The model of classes with probabilities; another one as it is.
+
+    So many samples that a part is searched are too many to be learned by heart: then one part is
+    for the output layer, and another one says how strongly to hold it.
+    """
+    if problem.task != "classification":
+        return model
+    part = search_part(problem, None)
+    if part is not None and problem.validation is None:
+        n = len(part.train)
+        problem = replace(part, validation=_first_samples(problem.train, n, after=n))
+    return calibrated(model, problem)
+
+
+def n_effective_parameters(problem: Problem, record: RunRecord) -> float:
+    """Parameters that the data determine; all of them, if no ridge holds any."""
+    assert record.model is not None
+    if record.alpha == 0:
+        return float(record.model.theta.size + record.model.output_weights.size)
+    if np.isfinite(record.n_effective):
+        return record.n_effective
+    held = replace(problem, alpha=record.alpha)
+    return evidence(held, record.model.theta, max_iterations=0).n_effective
 
 
 def merge_samples(

@@ -24,7 +24,7 @@ from symbreak._linearisation import Linearisation
 from symbreak.evaluation import Evaluator
 from symbreak.history import History
 from symbreak.models import Model
-from symbreak.network import NOISE
+from symbreak.network import ROUNDING
 from symbreak.polish import Objective, Polisher
 from symbreak.problems import AUTO_RIDGE, Problem
 
@@ -96,7 +96,7 @@ def _inverse_trace_and_log_det(
     q, n, D = here.H.shape
     U = np.sqrt(here.norms[:, None]) * here.R[:, :n]
     inverse = solve_triangular(U, np.eye(n))[:n_last]
-    rounding = D * NOISE * float(here.G.diagonal().max())
+    rounding = D * ROUNDING * float(here.G.diagonal().max())
     L = np.linalg.cholesky(np.tril(here.G) + (alpha + rounding) * np.eye(D))
     responses = (inverse @ here.H).reshape(-1, D)  # of output weights to theta
     columns = solve_triangular(L, np.hstack([np.eye(D), responses.T]), lower=True)

@@ -14,10 +14,17 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, IntArray
 from symbreak.evidence import evidence
 from symbreak.models import Model
-from symbreak.network import evaluation_cost
+from symbreak.network import (
+    CLASS_SCALE,
+    evaluation_cost,
+    fit_output_weights,
+    hidden_outputs,
+    mean_square,
+)
 from symbreak.plans import short_search
 from symbreak.probabilities import calibrated
 from symbreak.problems import Dataset, Problem, Scaling
@@ -27,9 +34,12 @@ from symbreak.records import Progress, RunRecord
 WORK = 2e10
 #: A default budget has at least so many short searches, and never more evaluations than this.
 MIN_SEARCHES, MAX_EVALUATIONS = 2, 50_000
-#: Samples that a search needs: so many in all, or per parameter. It looks for a basin, which few
-#: show as well as many; the polish finds its floor, on all of them.
-MIN_SAMPLES, SAMPLES_PER_PARAMETER = 2_000, 20
+#: Samples that a search needs, in all or per parameter: it looks for a basin, which few show as
+#: well as many. And that the polish needs to find its floor: hidden layers that have seen more
+#: differ by about a hundredth of the noise. The output layer is fitted to all of them.
+SEARCH_SAMPLES, POLISH_SAMPLES = (2_000, 20), (10_000, 75)
+#: Rows of samples that are sent through a network at once.
+CHUNK = 4_096
 
 
 def default_evaluations(problem: Problem) -> int:
@@ -39,16 +49,14 @@ def default_evaluations(problem: Problem) -> int:
     return max(MIN_SEARCHES * search, min(MAX_EVALUATIONS, round(WORK / work)))
 
 
-def search_part(problem: Problem, max_evaluations: int | None) -> Problem | None:
-    """The problem with as few samples as a search needs; None if it has not twice as many.
+def part_of(problem: Problem, needed: tuple[int, int]) -> Problem:
+    """The problem with as many samples as are needed, if it has at least twice as many.
 
-    Or if no search fits into half of the budget. Samples come in random order (``merge_samples``).
+    Samples come in random order (``merge_samples``).
     """
-    K, D = len(problem.train), problem.topology.dim
-    n = max(MIN_SAMPLES, SAMPLES_PER_PARAMETER * D)
-    _, search = short_search(problem)
-    if 2 * n >= K or (max_evaluations is not None and max_evaluations < 2 * search):
-        return None
+    K, n = len(problem.train), max(needed[0], needed[1] * problem.topology.dim)
+    if 2 * n > K:
+        return problem
     alpha = problem.alpha if problem.alpha == "auto" else problem.alpha * n / K
     return replace(problem, train=_first_samples(problem.train, n), alpha=alpha)
 
@@ -61,16 +69,16 @@ def _first_samples(data: Dataset, n: int, after: int = 0) -> Dataset:
 def with_probabilities(model: Model, problem: Problem) -> Model:
     """The model of classes with probabilities; another one as it is.
 
-    So many samples that a part is searched are too many to be learned by heart: then one part is
-    for the output layer, and another one says how strongly to hold it.
+    Samples of which a search needs a part only are too many to be learned by heart: then that part
+    is for the output layer, and the next one says how strongly to hold it.
     """
     if problem.task != "classification":
         return model
-    part = search_part(problem, None)
-    if part is not None and problem.validation is None:
+    part = part_of(problem, SEARCH_SAMPLES)
+    if part is not problem and problem.validation is None:
         n = len(part.train)
-        problem = replace(part, validation=_first_samples(problem.train, n, after=n))
-    return calibrated(model, problem)
+        part = replace(part, validation=_first_samples(problem.train, n, after=n))
+    return calibrated(model, part)
 
 
 def n_effective_parameters(problem: Problem, record: RunRecord) -> float:
@@ -82,6 +90,40 @@ def n_effective_parameters(problem: Problem, record: RunRecord) -> float:
         return record.n_effective
     held = replace(problem, alpha=record.alpha)
     return evidence(held, record.model.theta, max_iterations=0).n_effective
+
+
+def refitted(model: Model, problem: Problem, alpha: float) -> Model:
+    """The same hidden layers with the best output layer for all samples of a problem."""
+    A, train = _hidden_outputs(model, problem.train.X), problem.train
+    scale = CLASS_SCALE if model.classes else 1.0
+    V = fit_output_weights(A, scale * train.y, train.weights, alpha, shift=model.output_shift)
+    return replace(model, output_weights=V)
+
+
+def loss_of(model: Model, problem: Problem) -> float:
+    """Mean squared error on the training samples, before classes have probabilities."""
+    scale = CLASS_SCALE if model.classes else 1.0
+    outputs = _hidden_outputs(model, problem.train.X) @ model.output_weights / scale
+    return mean_square(outputs - problem.train.y, problem.train.weights)
+
+
+@single_threaded_blas
+def _hidden_outputs(model: Model, X: Array) -> Array:
+    """Those of the last hidden layer; in parts, since wide layers before it would fill memory."""
+    parts = (X[first : first + CHUNK] for first in range(0, len(X), CHUNK))
+    net, shift = model.topology, model.output_shift
+    return np.concatenate([hidden_outputs(model.theta, net, x, shift=shift) for x in parts])
+
+
+def standardise(values: Array, weights: Array | None) -> Scaling:
+    """Normalise the columns of an array in place, one by one, and say how."""
+    scalings = [Scaling.fit(values[:, [j]], weights) for j in range(values.shape[1])]
+    scaling = Scaling(
+        *(np.concatenate([getattr(s, f) for s in scalings]) for f in ("mean", "scale"))
+    )
+    values -= scaling.mean
+    values /= scaling.scale
+    return scaling
 
 
 def merge_samples(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -23,23 +23,28 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from symbreak._checks import Array
 from symbreak._estimation import (
+    POLISH_SAMPLES,
+    SEARCH_SAMPLES,
     default_evaluations,
+    loss_of,
     merge_samples,
     n_effective_parameters,
+    part_of,
     progress_bar,
     raw_layers,
+    refitted,
     rescaled_theta,
-    search_part,
+    standardise,
     with_probabilities,
 )
 from symbreak.activations import ACTIVATIONS
-from symbreak.evaluation import network_error
 from symbreak.methods import METHODS
 from symbreak.models import Model
 from symbreak.optimizers import State
-from symbreak.problems import Problem, Task
+from symbreak.problems import Dataset, Problem, Scaling, Task
 from symbreak.records import RunRecord
 from symbreak.starts import StartJob, run_start
+from symbreak.topology import Topology
 from symbreak.training import train
 
 Samples = tuple[Array, NDArray[Any], Array | None]  # inputs, targets, weights
@@ -47,6 +52,8 @@ Names = tuple[str, ...]
 
 #: Where a part of the samples is searched first, its share of the budget.
 SEARCH_SHARE = 0.5
+#: Seconds of a long max_time that are left for what follows the last run; 5 % of a short one.
+RESERVE = 0.5
 
 
 class EvolvedNetwork(BaseEstimator):
@@ -150,26 +157,37 @@ class EvolvedNetwork(BaseEstimator):
         return tuple(parts[::2]), tuple(parts[1::2])
 
     def _problem(self, samples: Samples, validation: Samples | None, names: Names) -> Problem:
-        X, y, weights = samples
-        rows, weights = merge_samples(X, y, weights)
-        problem = Problem.from_arrays(
-            X[rows],
-            y[rows],
-            hidden=tuple(np.ravel(self.hidden_layer_sizes)),
-            activation=self.activation,
-            task=self._task,
-            weights=weights,
-            validation=None if validation is None else validation[:2],
-            name=type(self).__name__,
-            output_shift=self.output_shift,
+        """What ``Problem.from_arrays`` makes, with one copy of the samples in memory, not four."""
+        rows, weights = merge_samples(*samples)
+        X, y = samples[0][rows], samples[1][rows]
+        inputs = standardise(X, weights)
+        classes = np.unique(y) if self._task == "classification" else None
+        Y = y if classes is None else _one_hot(y, classes)
+        targets = inputs if self._task == "autoencoding" else Scaling.identity(Y.shape[1])
+        if self._task == "autoencoding":
+            Y = X
+        elif classes is None:
+            targets = standardise(Y, weights)
+        held = None
+        if validation is not None:
+            y = validation[1] if classes is None else _one_hot(validation[1], classes)
+            held = Dataset(inputs(validation[0]), targets(y), validation[2])
+        hidden = tuple(np.ravel(self.hidden_layer_sizes))
+        return Problem(
+            type(self).__name__,
+            Topology((X.shape[1], *hidden, Y.shape[1]), ACTIVATIONS[self.activation]),
+            self._task,
+            Dataset(X, Y, weights),
+            held,
+            inputs=inputs,
+            targets=targets,
+            classes=() if classes is None else tuple(classes.tolist()),
             rescale="none",
+            output_shift=self.output_shift,
             alpha=self.alpha,
             feature_names=tuple(getattr(self, "feature_names_in_", ())),
             target_names=names,
         )
-        if validation is None or problem.validation is None:
-            return problem
-        return replace(problem, validation=replace(problem.validation, weights=validation[2]))
 
     def _continued(self, previous: Model, problem: Problem) -> Array:
         """Where a warm start begins: the previous hidden layers, for inputs scaled anew."""
@@ -186,18 +204,21 @@ class EvolvedNetwork(BaseEstimator):
         return rescaled_theta(previous, problem.inputs)
 
     def _train(self, problem: Problem, seed: int, initial: Array | None) -> list[RunRecord]:
-        """One run; or one on a part of many samples, and a polish of its network on them all."""
-        part = search_part(problem, self.max_evaluations) if self._restarts else None
-        if part is None:
-            return [self._run(problem, 1.0, self.max_evaluations, seed=seed, initial=initial)]
-        budget = self.max_evaluations
+        """One run; or one on a part of many samples, and a polish of its network on more."""
+        budget, part = self.max_evaluations, part_of(problem, SEARCH_SAMPLES)
+        if part is problem or not self._restarts:
+            return [self._run(problem, 1.0, budget, seed=seed, initial=initial)]
         half = None if budget is None else round(SEARCH_SHARE * budget)
         search = self._run(part, SEARCH_SHARE, half, seed=seed, initial=initial)
         if search.model is None or search.stopped == "interrupted":
             return [search]
+        gc.collect()  # the arrays of a polish are in a cycle, and large
+        part = part_of(problem, POLISH_SAMPLES)
         left = None if budget is None else budget - search.n_evaluations
         theta = search.model.theta
-        return [search, self._run(problem, 1.0, left, seed=seed, initial=theta, polish="final")]
+        polish = self._run(part, 1.0, left, seed=seed, initial=theta, polish="final")
+        gc.collect()
+        return [search, polish]
 
     @property
     def _restarts(self) -> bool:
@@ -209,7 +230,9 @@ class EvolvedNetwork(BaseEstimator):
         """A run that may take a share of the time that is left."""
         if budget is None and self.max_time is None:
             budget = default_evaluations(problem)
-        left = time_share * self._time_left if self.max_time is not None else None
+        left = None
+        if self.max_time is not None:
+            left = time_share * max(self._time_left - min(0.05 * self.max_time, RESERVE), 0.0)
         what = f"{problem.name}, {len(problem.train):,} samples"
         bar = progress_bar(what, left) if self.verbose else nullcontext()
         with bar as show:
@@ -264,15 +287,22 @@ class EvolvedNetwork(BaseEstimator):
 
     def _learn(self, problem: Problem, records: list[RunRecord]) -> None:
         """Set what is learned."""
-        last = records[-1]
-        assert last.model is not None  # or _check had raised
-        self.best_loss_ = network_error(last.model, replace(problem, alpha=0.0))
+        model, last = records[-1].model, records[-1]
+        assert model is not None  # or _check had raised
+        part = part_of(problem, POLISH_SAMPLES)
+        self.alpha_ = last.alpha if problem.alpha == "auto" else problem.ridge
+        if len(records) > 1:
+            model = refitted(model, problem, self.alpha_)
+        self.best_loss_ = loss_of(model, problem)
         self.loss_curve_ = np.concatenate([record.errors for record in records])
         self.n_evaluations_ = sum(record.n_evaluations for record in records)
         self.confidence_ = records[0].agreement
-        self.alpha_ = last.alpha
-        self.n_effective_parameters_ = n_effective_parameters(problem, last)
-        self.model_ = with_probabilities(last.model, problem)
+        self.n_effective_parameters_ = n_effective_parameters(part, last)
+        self.model_ = with_probabilities(model, problem)
+
+
+def _one_hot(y: NDArray[Any], classes: NDArray[Any]) -> Array:
+    return (y[:, None] == classes).astype(np.float64)
 
 
 def weighted(X: Array, y: NDArray[Any], sample_weight: Any) -> Samples:

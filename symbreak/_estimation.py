@@ -16,6 +16,7 @@ from rich.progress import Progress as Bars
 
 from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, IntArray
+from symbreak._linearisation import jacobian_cost
 from symbreak.evidence import evidence
 from symbreak.models import Model
 from symbreak.network import (
@@ -32,8 +33,8 @@ from symbreak.records import Progress, RunRecord
 
 #: Multiply-adds that a fit may take by default: a few seconds of one core.
 WORK = 2e10
-#: A default budget has at least so many short searches, and never more evaluations than this.
-MIN_SEARCHES, MAX_EVALUATIONS = 2, 50_000
+#: It has at least so many iterations of a polish, and never more evaluations than this.
+MIN_ITERATIONS, MAX_EVALUATIONS = 100, 50_000
 #: Samples that a search needs, in all or per parameter: it looks for a basin, which few show as
 #: well as many. And that the polish needs to find its floor: hidden layers that have seen more
 #: differ by about a hundredth of the noise. The output layer is fitted to all of them.
@@ -44,9 +45,10 @@ CHUNK = 4_096
 
 def default_evaluations(problem: Problem) -> int:
     """Evaluations of a fit that names no budget, by size of network and data alone."""
-    work = evaluation_cost(problem.topology, len(problem.train))
-    _, search = short_search(problem)
-    return max(MIN_SEARCHES * search, min(MAX_EVALUATIONS, round(WORK / work)))
+    K, net = len(problem.train), problem.topology
+    wanted = min(MAX_EVALUATIONS, round(WORK / evaluation_cost(net, K)))
+    iteration = jacobian_cost(net, K, output_shift=problem.output_shift) + 1
+    return max(wanted, short_search(problem)[1] + MIN_ITERATIONS * iteration)
 
 
 def part_of(problem: Problem, needed: tuple[int, int]) -> Problem:
@@ -86,7 +88,7 @@ def n_effective_parameters(problem: Problem, record: RunRecord) -> float:
     assert record.model is not None
     if record.alpha == 0:
         return float(record.model.theta.size + record.model.output_weights.size)
-    if np.isfinite(record.n_effective):
+    if record.n_effective is not None:
         return record.n_effective
     held = replace(problem, alpha=record.alpha)
     return evidence(held, record.model.theta, max_iterations=0).n_effective

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,15 +26,12 @@ from symbreak.optimizers import State
 from symbreak.plans import Plan, make_plan
 from symbreak.problems import Problem
 from symbreak.records import Progress, RunRecord, versions
-from symbreak.starts import Start, StartJob, start_seed
+from symbreak.starts import Elsewhere, Start, StartJob, advance, start_seed
 
 #: A budget of evaluations that no run spends: for runs that end by time.
 UNLIMITED = 2**53
-#: Seconds that starts in several threads go on before they are looked at.
-SLICE = 0.05
-
-#: Runs starts in other processes or machines, and answers their states in the same order.
-Elsewhere = Callable[[list[StartJob]], Iterable[State]]
+#: A start that has stalled goes on if its error is at most so many times the best one before it.
+PROMISING = 1.5
 
 
 def train(
@@ -170,7 +168,7 @@ class Training:
         parallel = self._n_parallel > 1
         evaluate = Evaluator(self.problem) if parallel else self._evaluate
         budget = self.max_evaluations - self._n_taken if left is None else left
-        return Start(self.problem, self.plan, seed, budget, evaluate, theta)
+        return Start(self.problem, self.plan.of_start(number), seed, budget, evaluate, theta)
 
     @property
     def finished(self) -> bool:
@@ -201,8 +199,11 @@ class Training:
         elif self._pool is None or self._elsewhere is not None:
             self._running[0].step()
         else:
-            list(self._pool.map(_advance, [s for s in self._running if not s.finished]))
+            list(self._pool.map(advance, [s for s in self._running if not s.finished]))
         while self._running and self._running[0].finished:
+            if self._is_promising(self._running[0]):
+                self._running[0].go_on()
+                continue
             self._take_over(self._running.pop(0))
             if self.finished:
                 self._running.clear()  # what others have found ahead of it does not count
@@ -214,12 +215,12 @@ class Training:
         assert self._elsewhere is not None
         first, left = len(self._ends), self.max_evaluations - self._n_taken
         jobs = [
-            StartJob(self.problem, self.plan, self.seed, number, left)
+            StartJob(self.problem, self.plan.of_start(number), self.seed, number, left)
             for number in range(first, first + self._n_parallel)
         ]
         self._running = [
-            Start.from_state(self.problem, self.plan, state, self._evaluate)
-            for state in self._elsewhere(jobs)
+            Start.from_state(self.problem, job.plan, state, self._evaluate)
+            for job, state in zip(jobs, self._elsewhere(jobs), strict=True)
         ]
 
     def _keep_running(self) -> None:
@@ -230,13 +231,18 @@ class Training:
         ):
             self._running.append(self._new_start(len(self._ends) + len(self._running)))
 
+    def _is_promising(self, start: Start) -> bool:
+        """Whether a start that has stalled should go on: those before it were not much better."""
+        worth = start.history.error <= PROMISING * self._history.error
+        return start.reason == "stalled" and worth
+
     def _take_over(self, start: Start) -> None:
         """Add what a start has found; decide whether to go on."""
         left = self.max_evaluations - self._n_taken
         if start.n_evaluations > left:  # it ran ahead of others, which left it less
             start = self._new_start(len(self._ends), left)
-            while not start.finished:
-                start.step()
+            while not start.finished or self._is_promising(start):
+                start.go_on() if start.finished else start.step()
         self._history.absorb(start.history, self._n_taken)
         self._n_taken += start.n_evaluations
         for name, n in start.optimizer.counters.items():
@@ -256,7 +262,7 @@ class Training:
     def _optimum(self, start: Start, found: EvidenceResult | None) -> Optimum:
         error, model = start.history.error, None if found is None else found.model
         score = error if found is None else -found.log_evidence
-        if self.plan.polish != "restarts" or error == np.inf:
+        if self.plan.polish != "restarts" or error == np.inf or start.reason == "stalled":
             return Optimum(score, error, np.empty((0, 0)))
         if model is None:
             model = self._evaluate.solve(start.history.theta)
@@ -277,6 +283,7 @@ class Training:
         row = find_method(self.method)
         theta, penalty = self._evaluate.evaluated(history.theta)
         best = self._model(history.theta, history)
+        model = self._chosen(history, choice) or best
         end = (self.n_evaluations, history.error)
         curve = [*history.curve, *([] if history.curve[-1:] == [end] else [end])]
         trace = history.table("trace")
@@ -295,14 +302,14 @@ class Training:
             output_weights=np.empty((0, 0)) if best is None else best.output_weights,
             penalty=penalty,
             network_error=(np.inf if best is None else network_error(best, self.problem) + penalty),
-            model=self._chosen(history, choice) or best,
+            model=model,
             alpha=self.problem.ridge if choice is None else choice.alpha,
-            n_effective=np.nan if choice is None else choice.n_effective,
+            n_effective=None if choice is None else choice.n_effective,
             generation_evaluations=trace[:, 0].astype(np.int64),
             modified_share=trace[:, 1],
             step_size=None if np.isnan(steps).all() else steps,
             spread=history.table("spread"),
-            rates=history.table("rates"),
+            rates=self._rates(history, model),
             starts=self._starts_table(),
             n_evaluations=self.n_evaluations,
             counters=self._counters_so_far(),
@@ -325,6 +332,14 @@ class Training:
             return self._with_origin(choice.model, history)
         return self._model(history.selected, history) if history.rates else None
 
+    def _rates(self, history: History, model: Model | None) -> Array:
+        """Errors of the networks that the validation set selected; else the test error, if any."""
+        test = self.problem.test
+        if history.rates or test is None or model is None:
+            return history.table("rates")
+        row = (self.n_evaluations, model.error_on(self.problem.train), np.nan, model.error_on(test))
+        return np.array([row])
+
     def _counters_so_far(self) -> dict[str, int]:
         counters = dict(self._counters)
         for start in self._running[:1]:
@@ -344,14 +359,15 @@ class Training:
         return self._with_origin(self._evaluate.solve(theta), history)
 
     def _with_origin(self, model: Model, history: History) -> Model:
-        return model.with_origin(
-            problem=self.problem.name,
-            method=self.method,
-            seed=self.seed,
-            n_evaluations=self.n_evaluations,
-            error=history.error,
-            versions=versions(),
-        )
+        origin = {
+            "problem": self.problem.name,
+            "method": self.method,
+            "seed": self.seed,
+            "n_evaluations": self.n_evaluations,
+            "error": history.error,
+            "versions": versions(),
+        }
+        return replace(model, origin=origin)
 
     def state(self) -> State:
         """Everything needed to continue, in arrays and JSON-able values."""
@@ -405,13 +421,7 @@ class Training:
         ]
         self._choice = None if state["choice"] is None else Choice.from_state(state["choice"])
         start = state["start"]
+        plan = self.plan.of_start(len(self._ends))
         self._running = (
-            [] if start is None else [Start.from_state(problem, self.plan, start, self._evaluate)]
+            [] if start is None else [Start.from_state(problem, plan, start, self._evaluate)]
         )
-
-
-def _advance(start: Start) -> None:
-    """Go on with a start for a while."""
-    until = time.perf_counter() + SLICE
-    while not start.finished and time.perf_counter() < until:
-        start.step()

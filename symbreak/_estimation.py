@@ -33,8 +33,9 @@ from symbreak.records import Progress, RunRecord
 
 #: Multiply-adds that a fit may take by default: a few seconds of one core.
 WORK = 2e10
-#: It has at least so many iterations of a polish, and never more evaluations than this.
-MIN_ITERATIONS, MAX_EVALUATIONS = 100, 50_000
+#: But no more evaluations than this, or iterations of a polish, of which few samples make many
+#: evaluations; and iterations at least.
+MAX_EVALUATIONS, MAX_ITERATIONS, MIN_ITERATIONS = 50_000, 1_000, 100
 #: Samples that a search needs, in all or per parameter: it looks for a basin, which few show as
 #: well as many. And that the polish needs to find its floor: hidden layers that have seen more
 #: differ by about a hundredth of the noise. The output layer is fitted to all of them.
@@ -46,9 +47,10 @@ CHUNK = 4_096
 def default_evaluations(problem: Problem) -> int:
     """Evaluations of a fit that names no budget, by size of network and data alone."""
     K, net = len(problem.train), problem.topology
-    wanted = min(MAX_EVALUATIONS, round(WORK / evaluation_cost(net, K)))
     iteration = jacobian_cost(net, K, output_shift=problem.output_shift) + 1
-    return max(wanted, short_search(problem)[1] + MIN_ITERATIONS * iteration)
+    most = max(MAX_EVALUATIONS, MAX_ITERATIONS * iteration)
+    least = short_search(problem)[1] + MIN_ITERATIONS * iteration
+    return max(least, min(most, round(WORK / evaluation_cost(net, K))))
 
 
 def part_of(problem: Problem, needed: tuple[int, int]) -> Problem:

@@ -47,8 +47,9 @@ PARAMETERS = """
             set it.
         max_time: Seconds after which to stop.
         max_evaluations: Evaluations of networks after which to stop. If neither is given, as many
-            as take a few seconds on some thousand samples: 2e10 multiply-adds, but at most 50,000
-            and at least 100 iterations of a polish; the same on every machine.
+            as take a few seconds on some thousand samples, the same on every machine: 2e10
+            multiply-adds; but at least 100 iterations of a polish, and at most 1,000 or 50,000
+            evaluations, whichever is more.
         early_stopping: Keep samples for validation, and choose the network that is best on them.
         validation_fraction: Their share; stratified for classes.
         output_shift: Whether the outputs have a shift (an intercept).

@@ -1,6 +1,7 @@
 """The estimators: scikit-learn's own checks, and what they promise beyond them."""
 # ruff: noqa: E402  (nothing is imported before scikit-learn is known to be there)
 
+import os
 import pickle
 import signal
 import subprocess
@@ -57,6 +58,23 @@ def test_they_pass_every_check_of_scikit_learn(estimator, check):
     check(estimator)
 
 
+def test_their_checks_of_other_array_libraries_pass_too():
+    script = (
+        "import symbreak.estimators as e\n"
+        "from sklearn.utils.estimator_checks import estimator_checks_generator as checks\n"
+        "for name in e.__all__:\n"
+        "    estimator = getattr(e, name)(max_evaluations=500)\n"
+        "    found = [c for _, c in checks(estimator) if 'array_api' in str(c)]\n"
+        "    [check(estimator) for check in found]\n"
+        "    print(len(found))"
+    )
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert done.stdout.split() == ["1", "1", "1"], done.stderr
+
+
 def test_a_fit_without_any_setting_predicts_in_raw_units():
     X, y, labels = table()
     unseen, truth, names = table(400, seed=2)
@@ -68,7 +86,7 @@ def test_a_fit_without_any_setting_predicts_in_raw_units():
     assert regressor.confidence_.n_starts >= 1
     classifier = EvolvedMLPClassifier(random_state=0).fit(X, labels)
     assert classifier.score(unseen, names) > 0.8
-    assert log_loss(names, classifier.predict_proba(unseen)) < 0.6
+    assert log_loss(names, classifier.predict_proba(unseen)) < 0.8  # log 3 is chance
 
 
 @quickly
@@ -265,12 +283,12 @@ def test_early_stopping_keeps_what_is_best_on_samples_held_out(monkeypatch):
 def test_a_warm_start_begins_where_the_last_fit_ended():
     X, y, labels = table()
     model = fitted(EvolvedMLPRegressor, X, y, warm_start=True, alpha=0.1, max_evaluations=10_000)
-    before = model.best_loss_
-    model.set_params(max_evaluations=300)
-    assert model.fit(5 * X + 3, y).best_loss_ == pytest.approx(before, rel=0.01)
-    assert model.n_evaluations_ <= 300
-    cold = fitted(EvolvedMLPRegressor, X, y, alpha=0.1, max_evaluations=300)
-    assert cold.best_loss_ > 1.1 * before
+    before, loss = model.coefs_[0], model.best_loss_
+    model.set_params(max_evaluations=10).fit(X[:60], y[:60])  # which is too few to move
+    np.testing.assert_allclose(model.coefs_[0], before, rtol=1e-9)
+    assert model.best_loss_ < 2 * loss
+    cold = fitted(EvolvedMLPRegressor, X[:60], y[:60], alpha=0.1, max_evaluations=10)
+    assert cold.best_loss_ > 4 * loss
     with pytest.raises(ValueError, match=r"Previously 3-5-1, now 2-5-1"):
         model.fit(X[:, :2], y)
     with pytest.raises(ValueError, match="is a search alone"):

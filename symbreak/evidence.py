@@ -93,7 +93,7 @@ def _inverse_trace_and_log_det(
     The Hessian of the complete network has the blocks ``U'U`` for the weights of each output and,
     by Schur's complement, ``S = J'J + alpha`` for theta.
     """
-    q, n, D = here.H.shape
+    (n, q), D = here.output_weights.shape, len(here.g)
     U = np.sqrt(here.norms[:, None]) * here.R[:, :n]
     inverse = solve_triangular(U, np.eye(n))[:n_last]
     rounding = D * ROUNDING * float(here.G.diagonal().max())

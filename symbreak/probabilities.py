@@ -22,7 +22,7 @@ from symbreak.network import hidden_outputs, independent_columns
 from symbreak.problems import Dataset, Problem
 
 #: Ridges that compete, per sample, on hidden outputs of unit variance and no correlation.
-RIDGES = tuple(10.0**e for e in (-6, -5, -4, -3, -2, -1, 0))
+RIDGES = tuple(10.0 ** (e / 2) for e in range(-12, 1))
 #: Without validation data, each sample is predicted once from the others, in so many parts, by
 #: networks that are polished so long without it.
 FOLDS, FOLD_ITERATIONS = 5, 30
@@ -79,7 +79,7 @@ Samples = tuple[Array, Array, Array]
 
 def _samples(model: Model, data: Dataset) -> Samples:
     A = hidden_outputs(model.theta, model.topology, data.X, shift=True)
-    weights = getattr(data, "weights", None)  # until problems have it
+    weights = data.weights
     return A, data.y, np.ones(len(A)) if weights is None else weights
 
 

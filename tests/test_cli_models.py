@@ -163,7 +163,7 @@ def test_inspect_fits_a_narrow_terminal(folder):
         lines = result.stdout.splitlines()
         assert max(map(len, lines)) <= columns
         text = " ".join(result.stdout.split())
-        for part in ("2-3-1, tanh neurons", "method DE-SB", "inputs hidden 1 outputs", NASTY):
+        for part in ("2-3-1, tanh neurons", "method auto", "inputs hidden 1 outputs", NASTY):
             assert part in text
 
 

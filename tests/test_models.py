@@ -308,7 +308,7 @@ def test_a_model_of_a_trained_network_predicts_what_its_evaluator_does():
     rng = np.random.default_rng(0)
     inputs = rng.normal(3, 5, size=(30, 2))
     problem = Problem.from_arrays(inputs, inputs[:, 0] * 7 + 2, hidden=(3,))
-    evaluate, theta = Evaluator(problem), rng.normal(size=problem.topology.dim)
+    evaluate, theta = Evaluator(problem), rng.uniform(-0.5, 0.5, size=problem.topology.dim)
     model = evaluate.solve(theta)
     assert model.error(inputs, inputs[:, 0] * 7 + 2) == pytest.approx(evaluate(theta[None])[0])
     again = pickle.loads(pickle.dumps(model))

@@ -61,8 +61,9 @@ PARAMETERS = """
         warm_start: Polish the network of the previous fit first; searches follow, others than
             those of before, until it is enough.
 
-    Where there are many samples (more than twice 2,000 or 20 a parameter), searches use so many of
-    them, and a polish on all follows with the other half of the budget.
+    Where there are many samples, searches and their polishes use 2,000 of them (or 20 for each
+    parameter and output) and half of the budget; a polish on 5,000 (or 75) follows, and the output
+    layer is fitted to all of them.
 
     Ctrl-C keeps the best so far, with a warning; a second one stops.
 

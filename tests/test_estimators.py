@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -25,8 +26,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from symbreak import Model
-from symbreak._estimation import POLISH_SAMPLES, SEARCH_SAMPLES, merge_samples, part_of
+from symbreak import Model, _estimation
+from symbreak._estimation import (
+    POLISH_SAMPLES,
+    SEARCH_SAMPLES,
+    loss_of,
+    merge_samples,
+    part_of,
+    refitted,
+)
 from symbreak._fitting import EvolvedNetwork
 from symbreak.estimators import EvolvedAutoencoder, EvolvedMLPClassifier, EvolvedMLPRegressor
 
@@ -397,6 +405,23 @@ def test_many_samples_are_searched_in_part_and_fitted_by_all(monkeypatch):
     assert log_loss(labels, classifier.predict_proba(X)) < 0.25
     problem = classifier._problem((X[:3_000], labels[:3_000], None), None, ())
     assert part_of(problem, SEARCH_SAMPLES) is problem
+
+
+def test_an_output_layer_and_its_loss_are_those_of_all_weighted_samples(monkeypatch):
+    X, y, _ = table(300)
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
+    model = EvolvedMLPRegressor(max_evaluations=2_000, alpha=0.5, random_state=0)
+    with warnings.catch_warnings(action="ignore"):
+        model.fit(X, y, sample_weight=weights)
+    problem = model._problem((X, y[:, None].copy(), weights), None, ())
+    monkeypatch.setattr(_estimation, "CHUNK", 70)
+    again = refitted(model.model_, problem, 0.5)
+    np.testing.assert_allclose(again.output_weights, model.model_.output_weights, rtol=1e-7)
+    residuals = model.predict(X) - y
+    variance = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+    expected = np.average(residuals**2, weights=weights) / variance
+    assert loss_of(again, problem) == pytest.approx(expected, rel=1e-9)
+    assert model.best_loss_ == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_progress_bar_is_shown_when_asked_for(capfd):

@@ -241,7 +241,7 @@ def _add_gram(J: Array, G: Array) -> None:
 
 @_compiled
 def _rotate_outputs(W: Array, residuals: Array, weights: Array, rotated: Array) -> int:
-    """Replace the q outputs by as few as the rows of W (n, q) span; answers how many.
+    """Replace the q outputs by as few as the rows of W (n, q) span; returns how many.
 
     Turning the outputs turns residuals and derivatives alike, and where all weights are zero
     there are no derivatives: more outputs than hidden neurons, or classes whose targets add up

@@ -81,7 +81,7 @@ def damped_step(
 
     The model is ``g'd + d'(G + damping S) d / 2`` plus the ridge's ``alpha |theta + d|^2 /
     2``. Where its minimum lies outside, a multiplier ``m`` of ``|theta + d|^2`` brings it to the
-    sphere: Newton's iteration on ``1 / |theta + d|`` (More and Sorensen). Answers by how much the
+    sphere: Newton's iteration on ``1 / |theta + d|`` (More and Sorensen). Returns by how much the
     undamped model falls; negative if the equations could not be solved.
     """
     D, multiplier, largest = len(theta), alpha, alpha

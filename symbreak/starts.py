@@ -39,7 +39,7 @@ class StartJob(NamedTuple):
     max_evaluations: int
 
 
-#: Runs starts in other processes or machines, and answers their states in the same order.
+#: Runs starts in other processes or machines, and returns their states in the same order.
 Elsewhere = Callable[[list[StartJob]], Iterable[State]]
 
 
@@ -49,7 +49,7 @@ def start_seed(seed: int, number: int) -> int | Generator:
 
 
 def run_start(job: StartJob, max_time: float = np.inf) -> State:
-    """Run a start to its end, or for some seconds; answer its state."""
+    """Run a start to its end, or for some seconds; return its state."""
     deadline = time.monotonic() + max_time
     with one_blas_thread():
         start = Start(

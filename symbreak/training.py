@@ -68,7 +68,7 @@ def train(
         initial: A vector (D,) to polish first, before any search; with ``polish="final"`` instead
             of one.
         elsewhere: Runs so many starts as there are ``threads`` in other processes or machines: a
-            function from their jobs to what ``run_start`` answers to each.
+            function from their jobs to what ``run_start`` returns for each.
         callback: Called after each step; the run stops early if it returns True.
         **settings: Other arguments of the optimiser, such as ``F`` or ``sigma``.
 

@@ -168,6 +168,8 @@ def test_optima_are_the_same_if_their_functions_are():
     near = 0.05 * np.sqrt(0.01) * rng.normal(size=f.shape)
     optima = [(0.02, g), (0.01, f), (0.0101, f + near), (0.03, f + g)]
     optima = [Optimum(error, error, outputs) for error, outputs in optima]
+    exact = [Optimum(1e-9, 1e-9, f), Optimum(1e-8, 1e-8, g)]
+    assert label_optima(exact) == [0, 0]
     given_up = Optimum(0.001, 0.001, np.empty((0, 0)))
     assert label_optima([*optima, given_up]) == [1, 0, 0, 2, -1]
     assert label_optima([]) == []

@@ -36,7 +36,7 @@ def _row(problem: Problem, repeats: int) -> Row:
     topology, rng = problem.topology, np.random.default_rng(0)
     evaluate = Evaluator(problem)
     sweeps, exact = AssignmentBreaking(topology, exact=False), AssignmentBreaking(topology)
-    _, steps = plan(topology.hidden, signed=True)
+    _, steps = plan(topology.hidden, topology.signed)
     ratios, first = [], {}
     for population, anchor in _snapshots(problem):
         tasks = {

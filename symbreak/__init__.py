@@ -1,20 +1,29 @@
 """Train small neural networks by global search, without searching the same network twice."""
 
-from symbreak import symmetry
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from symbreak._version import __version__
-from symbreak.evaluation import Evaluator
-from symbreak.methods import METHODS, make_optimizer
-from symbreak.optimizers import CMAES, DE
-from symbreak.problems import Problem, load_problem, problem_names
-from symbreak.records import RunRecord
-from symbreak.topology import Topology
-from symbreak.training import train
+
+if TYPE_CHECKING:
+    from symbreak import symmetry
+    from symbreak.evaluation import Evaluator
+    from symbreak.methods import METHODS, make_optimizer
+    from symbreak.models import Model
+    from symbreak.optimizers import CMAES, DE
+    from symbreak.problems import Problem, load_problem, problem_names
+    from symbreak.records import RunRecord
+    from symbreak.topology import Topology
+    from symbreak.training import train
 
 __all__ = [
     "CMAES",
     "DE",
     "METHODS",
     "Evaluator",
+    "Model",
     "Problem",
     "RunRecord",
     "Topology",
@@ -25,3 +34,34 @@ __all__ = [
     "symmetry",
     "train",
 ]
+
+#: Where the public names live. They are imported when they are first used: NumPy, SciPy and numba
+#: take longer to load than a help text may.
+_HOMES = {
+    "CMAES": "symbreak.optimizers",
+    "DE": "symbreak.optimizers",
+    "METHODS": "symbreak.methods",
+    "Evaluator": "symbreak.evaluation",
+    "Model": "symbreak.models",
+    "Problem": "symbreak.problems",
+    "RunRecord": "symbreak.records",
+    "Topology": "symbreak.topology",
+    "load_problem": "symbreak.problems",
+    "make_optimizer": "symbreak.methods",
+    "problem_names": "symbreak.problems",
+    "train": "symbreak.training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    if name == "symmetry":
+        return import_module("symbreak.symmetry")
+    raise AttributeError(f"module 'symbreak' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -24,7 +24,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
 
 
 def large_number(n: int) -> str:
-    """A whole number in words, short however large."""
+    """A whole number in words, short however large; Python refuses to print 4,300 digits."""
     return f"{n:,}" if n < 10**30 else f"about 1e{round(math.log10(n))}"
 
 
@@ -59,14 +59,49 @@ def check_real(name: str, value: object, low: float, high: float) -> float:
     return number
 
 
+def check_unmasked(name: str, values: object) -> None:
+    """Raise if an array, or one in a list of them, has masked entries: NumPy would use them."""
+    if _has_masked(values, depth=3):
+        raise ValueError(f"{name} has masked entries; remove or fill them.")
+
+
+def _has_masked(values: object, depth: int) -> bool:
+    if isinstance(values, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(values))
+    if isinstance(values, np.ndarray) and values.dtype.hasobject:
+        values = values.ravel().tolist()
+    if depth == 0 or not isinstance(values, list | tuple):
+        return False
+    return any(_has_masked(value, depth - 1) for value in values)
+
+
+def _as_floats(name: str, values: ArrayLike) -> Array:
+    """Float64 of any shape, not copied if it is that already.
+
+    Raises:
+        TypeError: for what is no number: complex ones, dates, spans of time, other objects.
+        ValueError: for texts that are no numbers, ragged lists and masked entries.
+    """
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values
+    check_unmasked(name, values)
+    array = np.asarray(values)
+    if array.dtype.kind in "cmMV" or (
+        array.dtype.kind == "O" and any(isinstance(x, _NOT_REAL) for x in array.flat)
+    ):
+        raise TypeError(f"{array.dtype} is no real number")
+    return array.astype(np.float64)
+
+
+#: What float() would take, and change.
+_NOT_REAL = (complex, np.complexfloating, np.datetime64, np.timedelta64)
+
+
 def as_matrix(name: str, values: ArrayLike, shape: str = "(K, d)") -> Array:
     """A finite, contiguous float64 copy of a two-dimensional array with at least one entry."""
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name} has masked entries; remove or fill them.")
+    check_unmasked(name, values)
     try:
-        if np.iscomplexobj(values):
-            raise TypeError
-        matrix = np.array(values, dtype=np.float64, order="C")
+        matrix = np.array(_as_floats(name, values), order="C")
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} must be an array of numbers of shape {shape}, got {type(values).__name__} "
@@ -109,10 +144,7 @@ def check_population(population: ArrayLike, dim: int, name: str = "population") 
 
     Entries may be non-finite: an evaluator answers them with an infinite error.
     """
-    try:
-        array = np.ascontiguousarray(population, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers of shape (N_p, {dim}).") from None
+    array = check_vectors(population, f"(N_p, {dim})", name)
     if array.ndim != 2 or array.shape[1] != dim or len(array) == 0:
         raise ValueError(
             f"{name} must have shape (N_p, D) = (N_p, {dim}) with N_p >= 1, got {array.shape}."
@@ -122,10 +154,16 @@ def check_population(population: ArrayLike, dim: int, name: str = "population") 
 
 def check_theta(theta: ArrayLike, dim: int, name: str = "theta") -> Array:
     """Return ``theta`` as a contiguous ``(D,)`` float64 vector."""
-    try:
-        array = np.ascontiguousarray(theta, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers of shape ({dim},).") from None
+    array = check_vectors(theta, f"({dim},)", name)
     if array.shape != (dim,):
         raise ValueError(f"{name} must have shape (D,) = ({dim},), got {array.shape}.")
     return array
+
+
+def check_vectors(values: ArrayLike, shape: str, name: str) -> Array:
+    """Return numbers as a contiguous float64 array; ``shape`` is what the message asks for."""
+    check_unmasked(name, values)
+    try:
+        return np.ascontiguousarray(_as_floats(name, values))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers of shape {shape}.") from None

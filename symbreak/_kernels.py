@@ -10,14 +10,16 @@ an assignment of one array to another.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
 
 from symbreak._checks import Array, IntArray
-from symbreak.network import CLASS_SCALE, NOISE, PENALTY, SIGNAL
+from symbreak._compile import compiled
+from symbreak.activations import ACTIVATIONS
+from symbreak.network import CLASS_SCALE, MIN_OVER_ROUNDING, PENALTY, ROUNDING, Rescale
 
 #: Samples that pass through all hidden layers together, so that they stay in the L1 cache.
 SAMPLE_BLOCK = 512
@@ -25,9 +27,40 @@ SAMPLE_BLOCK = 512
 PADDING = 16
 
 # "contract" allows fused multiply-adds and nothing else: sign symmetry and accuracy survive it.
-_compiled = njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+_compiled = compiled(fastmath={"contract"}, error_model="numpy")
 # "reassoc" lets a sum over samples run in vector lanes; a test compares it with 60 digits.
-_compiled_sum = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, error_model="numpy")
+_compiled_sum = compiled(fastmath={"contract", "reassoc"}, error_model="numpy")
+
+#: What stands for a way to rescale in compiled code.
+RESCALES = {name: code for code, name in enumerate(get_args(Rescale))}
+_RADIUS, _NONE = RESCALES["radius"], RESCALES["none"]
+_SIN, _SOFTSIGN = ACTIVATIONS["sin"].code, ACTIVATIONS["softsign"].code
+_LOGISTIC, _RELU = ACTIVATIONS["logistic"].code, ACTIVATIONS["relu"].code
+
+
+class Objective(NamedTuple):
+    """What is minimised, in numbers that compiled code understands.
+
+    Attributes:
+        n_samples: ``K``; what stands behind it in rows is padding, or the ridge.
+        total_weight: Of all samples; ``K`` where they have none.
+        activation: Code of the hidden neurons' function.
+        rescale: Code of what becomes of vectors outside the ball, from ``RESCALES``.
+        output_shift: Whether the outputs have a shift.
+        output_tanh: Whether the error is that of ``tanh`` of the fit.
+        weighted: Whether samples have weights.
+        alpha: Price of squared weights.
+    """
+
+    n_samples: int
+    total_weight: float
+    activation: int
+    rescale: int
+    output_shift: bool
+    output_tanh: bool
+    weighted: bool
+    alpha: float
+
 
 _ROUND = 1.5 * 2.0**52  # adding it rounds to a whole number, which then sits in the low bits
 _HALF_LN2 = math.log(2.0) / 2.0
@@ -81,9 +114,64 @@ def _tanh(x: float) -> float:
     return math.copysign(t, x)
 
 
+# pi in three parts; the first two have 33 bits, so that a multiple by up to 2^20 is exact
+_PI1, _PI2, _PI3 = 3.1415926534682512, 1.2154201012607932e-10, 4.044532497591901e-21
+#: Beyond this ``_sin`` loses its precision.
+_MAX_SIN = 3e6
+# sin r / r as powers of r^2, Taylor's: what is left out is below 2e-18 for |r| <= pi / 2
+_S3, _S5, _S7, _S9, _S11, _S13, _S15, _S17, _S19, _S21 = (
+    (-1) ** (n // 2) / math.factorial(n) for n in range(3, 22, 2)
+)
+
+
 @_compiled
-def _neuron(w: Array, source: Array, a: int, z: Array) -> None:
-    """``z[k] = tanh(w . source[:, a + k] + tau)``, ``w`` ending in ``tau`` (Eq. 2)."""
+def _sin(x: float) -> float:
+    """``sin`` without calls or branches, exactly odd, to 2 ulp for ``|x| <= _MAX_SIN``."""
+    n = (x * (1.0 / math.pi) + _ROUND) - _ROUND
+    r = ((x - n * _PI1) - n * _PI2) - n * _PI3
+    odd = n - 2.0 * ((0.5 * n + _ROUND) - _ROUND)  # -1, 0 or 1
+    g = r * r
+    upper = _S13 + g * (_S15 + g * (_S17 + g * (_S19 + g * _S21)))
+    series = _S3 + g * (_S5 + g * (_S7 + g * (_S9 + g * (_S11 + g * upper))))
+    return (1.0 - 2.0 * odd * odd) * (r + (r * g) * series)
+
+
+@_compiled
+def _sines(z: Array) -> None:
+    """``sin`` of all entries, in place."""
+    n_large = 0
+    for k in range(len(z)):
+        n_large += 1 if abs(z[k]) > _MAX_SIN else 0
+    if n_large > 0:
+        for k in range(len(z)):
+            z[k] = np.sin(z[k])
+    else:
+        for k in range(len(z)):
+            z[k] = _sin(z[k])
+
+
+@_compiled
+def _activate(z: Array, activation: int) -> None:
+    """Apply an activation, in place; the branch is taken once for all samples of a neuron."""
+    if activation == _SIN:
+        _sines(z)
+    elif activation == _SOFTSIGN:
+        for k in range(len(z)):
+            z[k] = z[k] / (1.0 + abs(z[k]))
+    elif activation == _LOGISTIC:
+        for k in range(len(z)):
+            z[k] = 0.5 + 0.5 * _tanh(0.5 * z[k])
+    elif activation == _RELU:
+        for k in range(len(z)):
+            z[k] = 0.0 if z[k] < 0.0 else z[k]  # NaN stays NaN
+    else:
+        for k in range(len(z)):
+            z[k] = _tanh(z[k])
+
+
+@_compiled
+def _neuron(w: Array, source: Array, a: int, z: Array, activation: int) -> None:
+    """``z[k] = f(w . source[:, a + k] + tau)``, ``w`` ending in ``tau`` (Eq. 2)."""
     fan_in, m = len(w) - 1, len(z)
     z[:] = w[fan_in]
     i = 0
@@ -99,13 +187,19 @@ def _neuron(w: Array, source: Array, a: int, z: Array) -> None:
         for k in range(m):
             z[k] = z[k] + w0 * x0[k]
         i += 1
-    for k in range(m):
-        z[k] = _tanh(z[k])
+    _activate(z, activation)
 
 
 @_compiled
 def _hidden_outputs(
-    theta: Array, sizes: IntArray, XT: Array, K: int, ping: Array, pong: Array, AT: Array
+    theta: Array,
+    sizes: IntArray,
+    activation: int,
+    XT: Array,
+    K: int,
+    ping: Array,
+    pong: Array,
+    AT: Array,
 ) -> None:
     """Write the last hidden layer of one network into the rows of ``AT`` (Eq. 2).
 
@@ -123,7 +217,8 @@ def _hidden_outputs(
             target = AT if last else (ping if h % 2 == 0 else pong)
             b = first if last else 0
             for n in range(sizes[h + 1]):
-                _neuron(theta[p : p + sizes[h] + 1], source, a, target[n, b : b + m])
+                z = target[n, b : b + m]
+                _neuron(theta[p : p + sizes[h] + 1], source, a, z, activation)
                 p += sizes[h] + 1
             source, a = target, 0
 
@@ -169,25 +264,27 @@ def _subtract_and_dot(v: Array, d: float, a: Array, b: Array) -> float:
 
 
 @_compiled
-def _project_out(W: Array, n: int, noise: Array, d: Array) -> None:
+def _project_out(W: Array, n: int, rounding: Array, d: Array) -> None:
     """Take the span of the first ``n`` rows of ``W`` out of the others, which become residuals.
 
     Modified Gram-Schmidt on ``[A | Y]``: as accurate as Householder for the residual, while
     normal equations misjudge candidates by up to 94 % at cond(A) = 1e12. A row is read once for
     each column of A: the pass that subtracts one column finds the product with the next.
     Columns that keep little but their rounding errors are left out, as in the twin
-    ``network.independent_columns``. ``noise`` and ``d`` (rows of W,) are scratch.
+    ``network.independent_columns``. ``rounding`` and ``d`` (rows of W,) are scratch.
     """
     s = _dot(W[0], W[0])
-    noise[0] = NOISE**2 * s
+    rounding[0] = ROUNDING**2 * s
     for c in range(1, len(W)):
         norm, d[c] = _norm_and_dot(W[c], W[0])
-        noise[c] = NOISE**2 * norm
+        rounding[c] = ROUNDING**2 * norm
     for j in range(n):
-        dependent = s <= SIGNAL**2 * noise[j]  # zero columns too; false for NaN, which must spread
+        dependent = (
+            s <= MIN_OVER_ROUNDING**2 * rounding[j]
+        )  # zero columns too; false for NaN, which must spread
         for c in range(j + 1, len(W)):
             d[c] = 0.0 if dependent else d[c] / s
-            noise[c] += d[c] * d[c] * (noise[j] + NOISE**2 * s)
+            rounding[c] += d[c] * d[c] * (rounding[j] + ROUNDING**2 * s)
         a, following = W[j], W[j + 1]
         s = _subtract_and_norm(following, d[j + 1], a)
         for c in range(j + 2, len(W)):
@@ -195,27 +292,36 @@ def _project_out(W: Array, n: int, noise: Array, d: Array) -> None:
 
 
 @_compiled
-def _mean_square(residuals: Array, K: int) -> float:
-    """Mean squared error over K samples and q outputs (Eq. 47)."""
+def _sum_of_squares(rows: Array) -> float:
     total = 0.0
-    for j in range(len(residuals)):
-        total += _dot(residuals[j], residuals[j])
-    return total / (K * len(residuals))
+    for j in range(len(rows)):
+        total += _dot(rows[j], rows[j])
+    return total
 
 
 @_compiled
-def _tanh_mean_square(residuals: Array, YT: Array, K: int) -> float:
-    """The same for ``tanh`` of a fit to ``CLASS_SCALE * Y`` against Y (paper-notes 15)."""
+def _tanh_sum_of_squares(residuals: Array, YT: Array, roots: Array, weighted: bool) -> float:
+    """The same for ``tanh`` of a fit to ``CLASS_SCALE * Y`` against Y (paper-notes 15).
+
+    ``roots`` (K,) are those of the sample weights, by which residuals are scaled. Behind the K
+    samples there are residuals of the ridge, or zeros.
+    """
     total = 0.0
     for j in range(len(residuals)):
-        for k in range(K):
+        for k in range(len(roots)):
             y = YT[j, k]
-            total += (_tanh(CLASS_SCALE * (y - residuals[j, k])) - y) ** 2
-    return total / (K * len(residuals))
+            if weighted:
+                fitted = _tanh(CLASS_SCALE * (y - residuals[j, k] / roots[k]))
+                total += (roots[k] * (fitted - y)) ** 2
+            else:
+                total += (_tanh(CLASS_SCALE * (y - residuals[j, k])) - y) ** 2
+        for k in range(len(roots), residuals.shape[1]):
+            total += residuals[j, k] ** 2
+    return total
 
 
 @_compiled
-def feasible(theta: Array, to_radius: bool, out: Array) -> float:
+def feasible(theta: Array, rescale: int, out: Array) -> float:
     """Write the vector to evaluate into ``out`` and return the penalty (paper-notes 1).
 
     Twin: ``network.feasible``.
@@ -224,11 +330,37 @@ def feasible(theta: Array, to_radius: bool, out: Array) -> float:
     for i in range(len(theta)):
         total += theta[i] * theta[i]
     norm, radius = math.sqrt(total), math.sqrt(len(theta))
-    inside = norm <= radius  # false for NaN, which then spreads
-    length = radius if to_radius else 1.0
+    inside = norm <= radius or rescale == _NONE  # false for NaN, which then spreads
+    length = radius if rescale == _RADIUS else 1.0
     for i in range(len(theta)):
         out[i] = theta[i] if inside else length * (theta[i] / norm)
-    return 0.0 if inside else PENALTY * (norm - radius)
+    if inside:
+        return 0.0 if norm < np.inf else np.inf
+    return PENALTY * (norm - radius)
+
+
+@_compiled
+def _write_rows(W: Array, n: int, YT: Array, roots: Array, objective: Objective) -> None:
+    """Complete ``W``, whose first ``n`` rows hold the hidden outputs, to ``[A | Y]``.
+
+    Sample weights scale columns, and a ridge stands behind the samples: as in the twin
+    ``network.weighted_rows``, which says why.
+    """
+    K = objective.n_samples
+    n_columns = n + 1 if objective.output_shift else n
+    if objective.output_shift:
+        W[n, :K] = 1.0
+    W[:n_columns, K:] = 0.0
+    if objective.alpha > 0:
+        for j in range(n):
+            W[j, K + j] = math.sqrt(objective.alpha)
+    for j in range(len(YT)):
+        for k in range(W.shape[1]):
+            W[n_columns + j, k] = YT[j, k]
+    if objective.weighted:
+        for j in range(len(W)):
+            for k in range(K):
+                W[j, k] *= roots[k]
 
 
 @_compiled
@@ -238,35 +370,32 @@ def errors_into(
     sizes: IntArray,
     XT: Array,
     YT: Array,
-    K: int,
-    to_radius: bool,
-    output_shift: bool,
-    output_tanh: bool,
+    roots: Array,
+    objective: Objective,
     ping: Array,
     pong: Array,
     W: Array,
 ) -> None:
     """Errors of a population (n, D), written into ``errors`` (n,); what is not finite is inf.
 
-    XT (N_1, K padded) and YT (q, K padded) with zeros behind K; ping, pong and W (columns of A,
-    the output shift's if wanted, q; K padded) are scratch. Twin: ``network.error``.
+    XT (N_1, K padded) and YT (q, K padded) with zeros behind K, where there is room for a ridge of
+    ``sizes[-2]`` entries if there is one; roots (K,) of sample weights; ping, pong and W (columns
+    of A, the output shift's if wanted, q; K padded) are scratch. Twin: ``network.error``.
     """
-    theta, noise, products = np.empty(population.shape[1]), np.empty(len(W)), np.empty(len(W))
-    n, q = sizes[-2], sizes[-1]
-    n_columns = n + 1 if output_shift else n
+    theta, rounding, products = np.empty(population.shape[1]), np.empty(len(W)), np.empty(len(W))
+    n, q, K = sizes[-2], sizes[-1], objective.n_samples
+    n_columns = n + 1 if objective.output_shift else n
     for i in range(len(population)):
-        penalty = feasible(population[i], to_radius, theta)
-        _hidden_outputs(theta, sizes, XT, K, ping, pong, W)
-        if output_shift:
-            W[n, :K] = 1.0
-        W[:n_columns, K:] = 0.0
-        for j in range(q):
-            for k in range(W.shape[1]):
-                W[n_columns + j, k] = YT[j, k]
-        _project_out(W, n_columns, noise, products)
+        penalty = feasible(population[i], objective.rescale, theta)
+        _hidden_outputs(theta, sizes, objective.activation, XT, K, ping, pong, W)
+        _write_rows(W, n, YT, roots, objective)
+        _project_out(W, n_columns, rounding, products)
         residuals = W[n_columns : n_columns + q]
-        if output_tanh:
-            error = penalty + _tanh_mean_square(residuals, YT, K)
+        if objective.output_tanh:
+            total = _tanh_sum_of_squares(residuals, YT, roots, objective.weighted)
         else:
-            error = penalty + _mean_square(residuals, K)
+            total = _sum_of_squares(residuals)
+        if objective.alpha > 0:
+            total += objective.alpha * _dot(theta, theta)
+        error = penalty + total / (objective.total_weight * q)
         errors[i] = error if error < np.inf else np.inf

@@ -17,7 +17,7 @@ import numpy as np
 
 from symbreak._checks import Array, IntArray
 from symbreak._kernels import SAMPLE_BLOCK, _compiled, _compiled_sum, _dot, _tanh
-from symbreak.network import NOISE, SIGNAL
+from symbreak.network import MIN_OVER_ROUNDING, ROUNDING
 
 #: Rows of ``J J'`` that are multiplied at once: half of the products are never needed.
 PANEL = 48
@@ -101,11 +101,11 @@ def orthogonalise(V: Array, n: int, R: Array, norms: Array) -> None:
     """
     noise = np.empty(len(V))
     for c in range(len(V)):
-        noise[c] = NOISE**2 * _dot(V[c], V[c])
+        noise[c] = ROUNDING**2 * _dot(V[c], V[c])
     for j in range(n):
         R[j] = 0.0
         s = _dot(V[j], V[j])
-        if s <= SIGNAL**2 * noise[j]:
+        if s <= MIN_OVER_ROUNDING**2 * noise[j]:
             norms[j] = 0.0
             V[j] = 0.0
             continue
@@ -114,7 +114,7 @@ def orthogonalise(V: Array, n: int, R: Array, norms: Array) -> None:
         for c in range(j + 1, len(V)):
             d = _dot(V[j], V[c]) / s
             R[j, c] = d
-            noise[c] += d * d * (noise[j] + NOISE**2 * s)
+            noise[c] += d * d * (noise[j] + ROUNDING**2 * s)
             _subtract(V[c], d, V[j])
         _scale(V[j], 1.0 / math.sqrt(s))
     for j in range(1, n):  # once more: what rounding left of nearly dependent ones
@@ -310,7 +310,7 @@ def cholesky(M: Array, L: Array) -> bool:
         for j in range(i):
             L[i, j] = (M[i, j] - _dot(L[i, :j], L[j, :j])) / L[j, j]
         pivot = M[i, i] - _dot(L[i, :i], L[i, :i])
-        if not pivot > NOISE * M[i, i]:
+        if not pivot > ROUNDING * M[i, i]:
             return False
         L[i, i] = math.sqrt(pivot)
     return True

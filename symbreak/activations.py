@@ -49,7 +49,7 @@ ACTIVATIONS: dict[str, Activation] = {
         ),
         Activation("logistic", False, 3, _logistic, lambda z, a: a * (1 - a)),
         Activation(
-            "relu", False, 4, lambda z: np.maximum(z, 0), lambda z, a: (z > 0).astype(np.float64)
+            "relu", False, 4, lambda z: np.maximum(z, 0), lambda z, a: np.where(z > 0, 1.0, 0.0)
         ),
     )
 }

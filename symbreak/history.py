@@ -9,12 +9,16 @@ import numpy as np
 
 from symbreak._checks import MAX_MAGNITUDE, Array
 from symbreak.models import Model
+from symbreak.network import evaluation_cost
 from symbreak.problems import Problem
-from symbreak.symmetry import spread
+from symbreak.symmetry import spread, spread_cost
 
 #: The spread over partitions is measured whenever evaluations have grown by this factor, on this
 #: many candidates: about 40 times in 200,000 evaluations.
 SPREAD_EVERY, SPREAD_SAMPLE = 1.2, 100
+#: It is always measured where that takes no more multiply-adds per candidate than this, and
+#: otherwise as often as it takes no more than this share of the evaluations.
+SPREAD_FREE, SPREAD_SHARE = 1_000_000, 0.05
 
 #: Notes that are tables of numbers, with their columns, the number of evaluations first.
 _TABLES = {"curve": 2, "trace": 3, "spread": 3, "rates": 4}
@@ -65,10 +69,15 @@ class History:
         last = self.spread[-1][0] if self.spread else 0
         if n_evaluations < SPREAD_EVERY * last or not self.curve:
             return
-        sample = candidates[:SPREAD_SAMPLE]
+        sample, problem = candidates[:SPREAD_SAMPLE], self._problem
+        cost = spread_cost(problem.topology)
+        spent = (len(self.spread) + 1) * len(sample) * cost
+        evaluation = evaluation_cost(problem.topology, len(problem.train))
+        if cost > SPREAD_FREE and spent > SPREAD_SHARE * evaluation * n_evaluations:
+            return
         if not max(np.abs(sample).max(), np.abs(self.theta).max()) <= MAX_MAGNITUDE:
             return
-        self.spread.append((n_evaluations, *spread(sample, self.theta, self._problem.topology)))
+        self.spread.append((n_evaluations, *spread(sample, self.theta, problem.topology)))
 
     def _note_rates(self) -> None:
         """Errors count where the one on the validation set improves (paper-notes 15b)."""

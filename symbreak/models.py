@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, as_matrix, check_choice, check_finite
 from symbreak.activations import find_activation
-from symbreak.network import hidden_outputs
+from symbreak.network import hidden_outputs, mean_square
 from symbreak.problems import Dataset, Scaling, Task
 from symbreak.topology import Topology
 
@@ -138,8 +138,9 @@ class Model:
         """``error`` on a data set of a problem, which is in normalised units already."""
         z = self.weighted_sums(data.X)
         if self.classes:
-            return float(np.mean(z.argmax(axis=1) != data.y.argmax(axis=1)))
-        return float(np.mean((z - data.y) ** 2))
+            wrong = z.argmax(axis=1) != data.y.argmax(axis=1)
+            return float(np.average(wrong, weights=data.weights))
+        return mean_square(z - data.y, data.weights)
 
     def error(self, X: ArrayLike, y: ArrayLike) -> float:
         """Share of samples misclassified, or mean squared error in normalised targets.

@@ -12,7 +12,7 @@ import numpy as np
 from symbreak._checks import Array, Mask
 from symbreak.topology import Topology
 
-Rescale = Literal["unit", "radius"]
+Rescale = Literal["unit", "radius", "none"]
 OutputError = Literal["linear", "tanh"]
 
 #: Class targets are fitted at 20, since tanh(20) is 1 (Section 2).
@@ -20,17 +20,20 @@ CLASS_SCALE = 20.0
 #: Price of leaving the feasible ball, per unit of length (Section 6).
 PENALTY = 50.0
 #: Rounding errors of hidden outputs, relative to their size.
-NOISE = 2.0**-52
+ROUNDING = 2.0**-52
 #: A column of hidden outputs must keep more than so many times its rounding errors.
-SIGNAL = 1000.0
+MIN_OVER_ROUNDING = 1000.0
 
 
 def feasible(theta: Array, rescale: Rescale = "unit") -> tuple[Array, float]:
     """The vector at which ``theta`` is evaluated, and its penalty (paper-notes 1).
 
-    Inside the ball of radius ``sqrt D`` that is ``theta`` itself and no penalty.
+    Inside the ball of radius ``sqrt D`` that is ``theta`` itself and no penalty. With ``"none"``
+    there is no ball, and only what is too long for a number has a penalty, an infinite one.
     """
     norm, radius = float(np.linalg.norm(theta)), float(np.sqrt(theta.size))
+    if rescale == "none":
+        return theta.copy(), 0.0 if norm < np.inf else np.inf
     if norm <= radius:
         return theta.copy(), 0.0
     length = 1.0 if rescale == "unit" else radius
@@ -52,43 +55,85 @@ def independent_columns(A: Array) -> Mask:
     """Which columns of A tell more than the ones before them and their own rounding errors.
 
     Column by column, by Gram-Schmidt: a column is dependent if what is left of it is no more than
-    ``SIGNAL`` times the rounding errors in it, which grow with every subtraction. Fitted to such
-    columns, a search would look for lucky rounding errors (paper-notes).
+    ``MIN_OVER_ROUNDING`` times the rounding errors in it, which grow with every subtraction.
+    Fitted to such columns, a search would look for lucky rounding errors (paper-notes).
     """
     rest, independent = A.copy(), np.zeros(A.shape[1], dtype=np.bool_)
-    noise = NOISE**2 * np.sum(A**2, axis=0)
+    rounding = ROUNDING**2 * np.sum(A**2, axis=0)
     for j in range(A.shape[1]):
         s = rest[:, j] @ rest[:, j]
-        if s <= SIGNAL**2 * noise[j]:
+        if s <= MIN_OVER_ROUNDING**2 * rounding[j]:
             continue
         independent[j] = True
         d = rest[:, j] @ rest[:, j + 1 :] / s
-        noise[j + 1 :] += d**2 * (noise[j] + NOISE**2 * s)
+        rounding[j + 1 :] += d**2 * (rounding[j] + ROUNDING**2 * s)
         rest[:, j + 1 :] -= np.outer(rest[:, j], d)
     return independent
 
 
-def fit_output_weights(A: Array, Y: Array) -> Array:
+def weighted_rows(
+    A: Array, Y: Array, weights: Array | None, alpha: float, *, shift: bool
+) -> tuple[Array, Array]:
+    """A and Y whose plain least squares are those with sample weights (K,) and a ridge alpha.
+
+    Rows are scaled by the roots of their weights. Below them stand ``sqrt(alpha)`` on a diagonal
+    of A and zeros in Y, so that the residual there is ``-sqrt(alpha)`` times an output weight. The
+    last column of A is left out of that if it carries the output ``shift``.
+    """
+    if weights is not None:
+        root = np.sqrt(weights)[:, None]
+        A, Y = root * A, root * Y
+    if alpha > 0:
+        n = A.shape[1] - int(shift)
+        A = np.vstack([A, np.sqrt(alpha) * np.eye(n, A.shape[1])])
+        Y = np.vstack([Y, np.zeros((n, Y.shape[1]))])
+    return A, Y
+
+
+def fit_output_weights(
+    A: Array, Y: Array, weights: Array | None = None, alpha: float = 0.0, *, shift: bool = False
+) -> Array:
     """Least-squares output weights (columns of A, q) of targets Y (K, q).
 
-    Dependent columns get none.
+    Dependent columns get none. For ``weights``, ``alpha`` and ``shift`` see ``weighted_rows``.
     """
+    A, Y = weighted_rows(A, Y, weights, alpha, shift=shift)
     kept = independent_columns(A)
-    weights = np.zeros((A.shape[1], Y.shape[1]))
-    weights[kept] = np.linalg.lstsq(A[:, kept], Y, rcond=None)[0]
-    return weights
+    fitted = np.zeros((A.shape[1], Y.shape[1]))
+    fitted[kept] = np.linalg.lstsq(A[:, kept], Y, rcond=None)[0]
+    return fitted
 
 
-def fit_error(A: Array, Y: Array, output_error: OutputError) -> float:
-    """Mean squared error of the best output layer on hidden outputs A (Eq. 47).
+def mean_square(residuals: Array, weights: Array | None = None) -> float:
+    """Mean over K samples and q outputs of squared residuals (K, q), weighted (Eq. 47)."""
+    if weights is None:
+        return float(np.mean(residuals**2))
+    return float(weights @ np.sum(residuals**2, axis=1) / (weights.sum() * residuals.shape[1]))
 
-    ``"linear"`` is the residual of the linear fit. ``"tanh"``, for classes only, sends a fit to
-    the rescaled targets through tanh and compares with the 0/1 targets (paper-notes 15).
+
+def ridge(
+    theta: Array, output_weights: Array, alpha: float, total_weight: float, *, shift: bool
+) -> float:
+    """What the parameters cost: ``alpha`` times their squares, over samples and outputs.
+
+    All of ``theta`` counts, the shifts of hidden neurons too, but not the output shift.
     """
-    if output_error == "linear":
-        return float(np.mean((Y - A @ fit_output_weights(A, Y)) ** 2))
-    fitted = A @ fit_output_weights(A, CLASS_SCALE * Y)
-    return float(np.mean((Y - np.tanh(fitted)) ** 2))
+    V = output_weights[: len(output_weights) - int(shift)]
+    squares = float(theta @ theta + np.sum(V**2))
+    return alpha * squares / (total_weight * output_weights.shape[1])
+
+
+def outputs_error(
+    outputs: Array, Y: Array, output_error: OutputError, scale: float, weights: Array | None
+) -> float:
+    """Mean squared error of outputs (K, q) that were fitted to ``scale * Y``.
+
+    ``"linear"`` is the residual of the linear fit. ``"tanh"``, for classes only, sends it through
+    tanh and compares with the 0/1 targets (paper-notes 15).
+    """
+    if output_error == "tanh":
+        return mean_square(np.tanh(outputs) - Y, weights)
+    return mean_square(outputs / scale - Y, weights)
 
 
 def error(
@@ -100,11 +145,25 @@ def error(
     rescale: Rescale = "unit",
     output_error: OutputError = "linear",
     output_shift: bool = False,
+    weights: Array | None = None,
+    alpha: float = 0.0,
 ) -> float:
-    """What the search minimises: fit error plus penalty; infinite if not finite."""
+    """What the search minimises: fit error, ridge and penalty; infinite if not finite."""
     evaluated, penalty = feasible(theta, rescale)
     A = hidden_outputs(evaluated, topology, X, shift=output_shift)
     if not np.isfinite(A).all():
         return float("inf")
-    total = fit_error(A, Y, output_error) + penalty
+    scale = CLASS_SCALE if output_error == "tanh" else 1.0
+    V = fit_output_weights(A, scale * Y, weights, alpha, shift=output_shift)
+    total = penalty + outputs_error(A @ V, Y, output_error, scale, weights)
+    if alpha > 0:
+        total_weight = len(X) if weights is None else weights.sum()
+        total += ridge(evaluated, V / scale, alpha, total_weight, shift=output_shift)
     return total if np.isfinite(total) else float("inf")
+
+
+def evaluation_cost(topology: Topology, n_samples: int) -> int:
+    """About how many multiply-adds an evaluation takes; an activation counts as ten."""
+    layers = sum(n * columns + 10 * n for n, columns in topology.shapes)
+    projections = topology.hidden[-1] * (topology.hidden[-1] + 2 * topology.n_outputs)
+    return n_samples * (layers + projections)

@@ -22,7 +22,7 @@ from symbreak._linearisation import Linearisation, jacobian_cost
 from symbreak.activations import TANH
 from symbreak.evaluation import Evaluator
 from symbreak.models import Model
-from symbreak.network import CLASS_SCALE, NOISE, SIGNAL
+from symbreak.network import CLASS_SCALE, MIN_OVER_ROUNDING, ROUNDING
 from symbreak.optimizers import State
 from symbreak.problems import Problem
 
@@ -144,7 +144,7 @@ class Polisher:
         self._jacobian_cost = jacobian_cost(
             topology, len(problem.train), output_shift=problem.output_shift
         )
-        self._zero = (SIGNAL * NOISE) ** 2 * float(np.mean(y * y))
+        self._zero = (MIN_OVER_ROUNDING * ROUNDING) ** 2 * float(np.mean(y * y))
         self._judge = self._lead = self._objective(problem)
         if problem.output_error == "tanh":
             self._lead = self._objective(replace(problem, output_error="linear"))
@@ -217,7 +217,7 @@ class Polisher:
                 if value < self._value:
                     self._move(trial, value, promised)
                     return
-                if promised <= NOISE * self._value:
+                if promised <= ROUNDING * self._value:
                     self.reason = "converged: error"
                     return
             self._damp()

@@ -127,5 +127,18 @@ class Topology:
         return math.prod((2**n if self.signed else 1) * math.factorial(n) for n in self.hidden)
 
 
+def check_topology(value: object) -> Topology:
+    """Return ``value`` if it is a topology; a ValueError says how to make one."""
+    if not isinstance(value, Topology):
+        hint = (
+            "; give its .topology" if isinstance(getattr(value, "topology", None), Topology) else ""
+        )
+        raise ValueError(
+            "topology must be a Topology, such as Topology.parse('2-3-1'), got a "
+            f"{type(value).__name__}{hint}."
+        )
+    return value
+
+
 def _is_whole(n: object) -> bool:
     return isinstance(n, int | np.integer) and not isinstance(n, bool)

@@ -14,7 +14,7 @@ from symbreak._blas import one_blas_thread
 from symbreak._checks import Array, check_count, check_real
 from symbreak._interrupts import deferred_interrupts
 from symbreak._random import stream
-from symbreak.evaluation import Evaluator
+from symbreak.evaluation import Evaluator, network_error
 from symbreak.history import History
 from symbreak.methods import find_method
 from symbreak.models import Model
@@ -242,7 +242,7 @@ class Training:
             theta=theta,
             output_weights=np.empty((0, 0)) if best is None else best.output_weights,
             penalty=penalty,
-            network_error=np.inf if best is None else self._network_error(best) + penalty,
+            network_error=(np.inf if best is None else network_error(best, self.problem) + penalty),
             model=self._model(history.selected, history) if history.rates else best,
             generation_evaluations=trace[:, 0].astype(np.int64),
             modified_share=trace[:, 1],
@@ -288,9 +288,6 @@ class Training:
             error=history.error,
             versions=versions(),
         )
-
-    def _network_error(self, model: Model) -> float:
-        return self._evaluate.network_error(model.theta, model.output_weights)
 
     def state(self) -> State:
         """Everything needed to continue, in arrays and JSON-able values."""

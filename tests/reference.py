@@ -54,13 +54,29 @@ def neuron_indices(sizes: Sizes, layer: int, neuron: int) -> list[int]:
     return [start + neuron * width + i for i in range(width)]
 
 
-def hidden_outputs(theta: Array, sizes: Sizes, X: Array) -> Array:
+def activate(name: str, z: float) -> float:
+    """Apply an activation function to one number; the paper's is tanh (Eq. 2)."""
+    if name == "tanh":
+        return math.tanh(z)
+    if name == "sin":
+        return math.sin(z)
+    if name == "softsign":
+        return z / (1 + abs(z))
+    if name == "logistic":
+        return 1 / (1 + math.exp(-z))
+    if name == "relu":
+        return max(z, 0.0)
+    raise ValueError(f"no activation {name!r}")
+
+
+def hidden_outputs(theta: Array, sizes: Sizes, X: Array, activation: str = "tanh") -> Array:
     """Compute the outputs of the last hidden layer, one neuron at a time (Eq. 2).
 
     Args:
         theta: The D hidden parameters.
         sizes: The layer sizes (N_1, ..., N_L).
         X: The K inputs, shape (K, N_1).
+        activation: See `activate`.
 
     Returns:
         x^{L-1} of every sample, shape (K, N_{L-1}).
@@ -76,7 +92,7 @@ def hidden_outputs(theta: Array, sizes: Sizes, X: Array) -> Array:
                 total = parameters[shift]
                 for i, index in enumerate(weights):
                     total += parameters[index] * x[i]
-                outputs.append(math.tanh(total))
+                outputs.append(activate(activation, total))
             x = outputs
         rows.append(x)
     return np.array(rows, dtype=float).reshape(len(rows), sizes[-2])
@@ -88,20 +104,20 @@ def feasible(theta: Array, rescale: str) -> tuple[Array, float]:
     Args:
         theta: The D hidden parameters.
         rescale: ``"unit"`` evaluates an outside vector at length 1, as the paper prints;
-            ``"radius"`` at length sqrt(D), which is continuous.
+            ``"radius"`` at length sqrt(D), which is continuous. With ``"none"`` there is no ball.
 
     Returns:
         The vector that is evaluated, and the penalty 50 (||theta|| - sqrt(D)), 0 inside.
 
     Raises:
-        ValueError: If ``rescale`` is neither of the two.
+        ValueError: If ``rescale`` is none of the three.
     """
     theta = np.array(theta, dtype=float)
     radius = math.sqrt(theta.size)
     length = math.hypot(*theta)
-    if rescale not in ("unit", "radius"):
-        raise ValueError(f"rescale must be 'unit' or 'radius', got {rescale!r}")
-    if not length > radius:
+    if rescale not in ("unit", "radius", "none"):
+        raise ValueError(f"rescale must be 'unit', 'radius' or 'none', got {rescale!r}")
+    if rescale == "none" or not length > radius:
         return theta, 0.0
     target = 1.0 if rescale == "unit" else radius
     return theta / length * target, 50.0 * (length - radius)
@@ -117,6 +133,9 @@ def error(
     output_error: str = "linear",
     output_shift: bool = False,
     rescale: str = "unit",
+    activation: str = "tanh",
+    weights: Array | None = None,
+    alpha: float = 0.0,
 ) -> float:
     """Compute the mean squared error with least-squares output weights, and the penalty (Eq. 47).
 
@@ -133,25 +152,71 @@ def error(
             divided by 20^2, ``"tanh"`` that of tanh of the fit against Y.
         output_shift: Whether the output layer has a shift.
         rescale: See `feasible`.
+        activation: See `activate`.
+        weights: How much each of the K samples counts; 1 each if None.
+        alpha: The price of the squares of theta and of the output weights but for the output
+            shift's, those of classes divided by 20.
 
     Returns:
         The error that the search minimises.
     """
     evaluated, penalty = feasible(theta, rescale)
-    A = hidden_outputs(evaluated, sizes, X)
+    A = hidden_outputs(evaluated, sizes, X, activation)
     Y = np.asarray(Y, dtype=float)
     if output_shift:
         A = np.column_stack([A, np.ones(len(A))])
-    if task == "regression":
-        return mean_square(Y - least_squares_fit(A, Y)) + penalty
-    if task != "classification":
+    if task not in ("regression", "classification"):
         raise ValueError(f"task must be 'regression' or 'classification', got {task!r}")
-    fit = least_squares_fit(A, 20.0 * Y)
-    if output_error == "linear":
-        return mean_square(20.0 * Y - fit) / 20.0**2 + penalty
-    if output_error == "tanh":
-        return mean_square(Y - np.tanh(fit)) + penalty
-    raise ValueError(f"output_error must be 'linear' or 'tanh', got {output_error!r}")
+    if output_error not in ("linear", "tanh"):
+        raise ValueError(f"output_error must be 'linear' or 'tanh', got {output_error!r}")
+    scale = 20.0 if task == "classification" else 1.0
+    if weights is None and alpha == 0:
+        fit, cost = least_squares_fit(A, scale * Y), 0.0
+    else:
+        V = ridge_weights(A, scale * Y, weights, alpha, output_shift)
+        fit, cost = A @ V, ridge_cost(evaluated, V / scale, alpha, output_shift)
+    predicted = np.tanh(fit) if output_error == "tanh" else fit / scale
+    total = weighted_squares(Y - predicted, weights) + cost
+    total_weight = len(Y) if weights is None else float(sum(weights))
+    return total / (total_weight * Y.shape[1]) + penalty
+
+
+def ridge_weights(
+    A: Array, targets: Array, weights: Array | None, alpha: float, output_shift: bool
+) -> Array:
+    """Solve the normal equations of weighted least squares with a ridge, but for a shift's."""
+    n = A.shape[1]
+    M, b = np.zeros((n, n)), np.zeros((n, targets.shape[1]))
+    for k in range(len(A)):
+        w = 1.0 if weights is None else float(weights[k])
+        for i in range(n):
+            b[i] += w * A[k, i] * targets[k]
+            for j in range(n):
+                M[i, j] += w * A[k, i] * A[k, j]
+    for i in range(n - 1 if output_shift else n):
+        M[i, i] += alpha
+    solution: Array = np.linalg.solve(M, b)
+    return solution
+
+
+def ridge_cost(theta: Array, V: Array, alpha: float, output_shift: bool) -> float:
+    """Add the squares of all parameters but the output shift's, times alpha."""
+    total = 0.0
+    for value in theta:
+        total += float(value) ** 2
+    for i in range(len(V) - 1 if output_shift else len(V)):
+        for value in V[i]:
+            total += float(value) ** 2
+    return alpha * total
+
+
+def weighted_squares(residuals: Array, weights: Array | None) -> float:
+    """Sum the squares of a (K, q) array, each times its sample's weight."""
+    total = 0.0
+    for k in range(len(residuals)):
+        for residual in residuals[k]:
+            total += (1.0 if weights is None else float(weights[k])) * float(residual) ** 2
+    return total
 
 
 def least_squares_fit(A: Array, targets: Array) -> Array:
@@ -159,17 +224,6 @@ def least_squares_fit(A: Array, targets: Array) -> Array:
     weights = np.linalg.lstsq(A, targets, rcond=None)[0]
     fit: Array = A @ weights
     return fit
-
-
-def mean_square(residuals: Array) -> float:
-    """Sum the squares of a (K, q) array and divide by K and by q (Eq. 47)."""
-    K, q = residuals.shape
-    total = 0.0
-    for k in range(K):
-        for n in range(q):
-            residual = float(residuals[k, n])
-            total += residual * residual
-    return float(total / (K * q))
 
 
 def exact_residual(A: Array, Y: Array, digits: int = 60) -> float:
@@ -204,6 +258,29 @@ def exact_residual(A: Array, Y: Array, digits: int = 60) -> float:
             rest = remove_projections(target, basis)
             total += mpmath.fdot(rest, rest)
         return float(total / (K * q))
+
+
+def exact_ridge(
+    A: Array, Y: Array, weights: Array, alpha: float, output_shift: bool, digits: int = 60
+) -> float:
+    """Compute the least of sum w r^2 + alpha ||V||^2 over V in many digits, over sum w and q.
+
+    By the normal equations, which many digits make as good as any; a last column of A that carries
+    the output shift has no ridge.
+    """
+    A, Y = np.asarray(A, dtype=float), np.asarray(Y, dtype=float)
+    with mpmath.workdps(digits):
+        M, T, W = mpmath.matrix(A.tolist()), mpmath.matrix(Y.tolist()), mpmath.diag(weights)
+        R = mpmath.diag([alpha] * A.shape[1])
+        if output_shift:
+            R[A.shape[1] - 1, A.shape[1] - 1] = 0
+        total = mpmath.mpf(0)
+        for n in range(Y.shape[1]):
+            target = T[:, n]
+            V = mpmath.lu_solve(M.T * W * M + R, M.T * W * target)
+            rest = target - M * V
+            total += (rest.T * W * rest)[0] + (V.T * R * V)[0]
+        return float(total / (mpmath.fsum(weights) * Y.shape[1]))
 
 
 def remove_projections(vector: list[mpmath.mpf], basis: list[list[mpmath.mpf]]) -> list[mpmath.mpf]:
@@ -263,7 +340,7 @@ def swap_matrix(sizes: Sizes, layer: int, j: int, k: int) -> Array:
     return matrix
 
 
-def symmetry_matrices(sizes: Sizes) -> list[Array]:
+def symmetry_matrices(sizes: Sizes, signed: bool = True) -> list[Array]:
     """Build all symmetry operators, the set P of Sec. 5.3 that makes the replicas (Eq. 37).
 
     Multiplies flips and swaps with what was found before until nothing new appears; for small
@@ -271,6 +348,7 @@ def symmetry_matrices(sizes: Sizes) -> list[Array]:
 
     Args:
         sizes: The layer sizes (N_1, ..., N_L).
+        signed: Whether neurons can be flipped, as those with an odd activation.
 
     Returns:
         Every (D, D) matrix of the group once, the identity first.
@@ -278,7 +356,7 @@ def symmetry_matrices(sizes: Sizes) -> list[Array]:
     generators = []
     for layer in range(len(sizes) - 2):
         count = sizes[layer + 1]
-        generators += [flip_matrix(sizes, layer, n) for n in range(count)]
+        generators += [flip_matrix(sizes, layer, n) for n in range(count) if signed]
         generators += [swap_matrix(sizes, layer, j, k) for k in range(count) for j in range(k)]
     found = [np.eye(dimension(sizes))]
     seen = {found[0].tobytes()}
@@ -333,6 +411,7 @@ def algorithm_1(
     anchor: Array,
     sizes: Sizes,
     pairs: Sequence[tuple[int, int] | None],
+    signed: bool = True,
 ) -> tuple[Array, bool]:
     """Break symmetry by Algorithm 1: the flips of all layers, then one swap per layer.
 
@@ -343,6 +422,7 @@ def algorithm_1(
         anchor: The estimate of the global optimum, theta-hat.
         sizes: The layer sizes (N_1, ..., N_L).
         pairs: Per hidden layer the two neurons (m, n) that may swap; None where there is one.
+        signed: Whether neurons can be flipped.
 
     Returns:
         The candidate after breaking, and whether an operator was applied.
@@ -355,7 +435,7 @@ def algorithm_1(
             b = beta[layer][neuron]
             D_1 = squared_distance(theta[b], anchor[b])
             D_2 = squared_distance(-theta[b], anchor[b])
-            if D_1 > D_2:
+            if signed and D_1 > D_2:
                 theta[b] = -theta[b]
                 modified = True
     for layer in range(len(sizes) - 2):
@@ -371,20 +451,21 @@ def algorithm_1(
     return theta, modified
 
 
-def nearest_replica(theta: Array, anchor: Array, sizes: Sizes) -> Array:
+def nearest_replica(theta: Array, anchor: Array, sizes: Sizes, signed: bool = True) -> Array:
     """Find the replica of theta nearest to the anchor by trying all (Eq. 38).
 
     Args:
         theta: The candidate, D parameters.
         anchor: The estimate of the global optimum.
         sizes: The layer sizes (N_1, ..., N_L) of a small network.
+        signed: Whether neurons can be flipped.
 
     Returns:
         The nearest replica; theta itself if none is strictly nearer.
     """
     theta, anchor = np.array(theta, dtype=float), np.asarray(anchor, dtype=float)
     best, best_distance = theta, squared_distance(theta, anchor)
-    for matrix in symmetry_matrices(sizes):
+    for matrix in symmetry_matrices(sizes, signed):
         replica = matrix @ theta
         distance = squared_distance(replica, anchor)
         if distance < best_distance:

@@ -1,9 +1,13 @@
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from symbreak import Evaluator, Problem, load_problem, network
+from symbreak.evaluation import network_error
 from symbreak.problems import Dataset
 
 
@@ -60,19 +64,47 @@ def test_the_network_of_zeros_explains_nothing(problem):
     assert error == pytest.approx(1.0)  # the variance of the targets
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
 @pytest.mark.parametrize("output_shift", [False, True])
-def test_output_weights_reproduce_the_error(output_shift):
+@pytest.mark.parametrize("task", ["regression", "classification", "tanh"])
+def test_the_network_that_is_solved_for_has_the_error(task, output_shift, alpha, weighted):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
+    X = rng.normal(loc=5, scale=3, size=(60, 2))
+    y = X[:, 0] > 5 if task != "regression" else np.sin(X) + 0.1 * rng.normal(size=X.shape)
     problem = Problem.from_arrays(
-        X, np.sin(X) + 0.1 * rng.normal(size=X.shape), hidden=(4, 3), output_shift=output_shift
+        X,
+        y,
+        hidden=(4, 3),
+        task="regression" if task == "regression" else "classification",
+        output_error="tanh" if task == "tanh" else "linear",
+        output_shift=output_shift,
+        alpha=alpha,
+        weights=rng.uniform(0.5, 2, 60) if weighted else None,
+        feature_names=("a", "b"),
     )
     evaluate = Evaluator(problem)
     theta = rng.uniform(-0.9, 0.9, size=problem.topology.dim)
-    weights = evaluate.output_weights(theta)
-    assert weights.shape == (3 + output_shift, 2)
-    residual = problem.train.y - evaluate.predict(theta, weights, problem.train.X)
-    assert np.mean(residual**2) == pytest.approx(evaluate(theta[None])[0], rel=1e-9)
+    model = evaluate.solve(theta)
+    assert model.output_weights.shape == (3 + output_shift, 2)
+    assert model.theta.tolist() == theta.tolist()
+    assert model.feature_names == ("a", "b")
+    assert network_error(model, problem) == pytest.approx(evaluate(theta[None])[0], rel=1e-9)
+    if not weighted:  # and in the units of the data
+        assert model.error(X, y) == pytest.approx(model.error_on(problem.train), rel=1e-9)
+
+
+def test_a_vector_outside_the_ball_is_solved_for_where_it_is_evaluated(problem):
+    theta = np.full(problem.topology.dim, 2.0)
+    model = Evaluator(problem).solve(theta)
+    assert model.theta == pytest.approx(theta / np.linalg.norm(theta))
+
+
+def test_what_is_no_network_cannot_be_solved_for(problem):
+    with pytest.raises(ValueError, match="theta must be finite, got 19 NaN"):
+        Evaluator(problem).solve(np.full(problem.topology.dim, np.nan))
+    with pytest.raises(ValueError, match=r"theta must have shape \(D,\) = \(19,\)"):
+        Evaluator(problem).solve(np.zeros(4))
 
 
 def test_class_weights_are_fitted_at_twenty_and_the_greatest_output_wins():
@@ -80,18 +112,39 @@ def test_class_weights_are_fitted_at_twenty_and_the_greatest_output_wins():
     X = rng.normal(size=(80, 2))
     labels = (X[:, 0] > 0).astype(int)
     problem = Problem.from_arrays(X, labels, hidden=(3,), task="classification", output_shift=True)
-    evaluate = Evaluator(problem)
     theta = np.array([2.0, 0, 0, 0, 1, 0, 0.5, 0.5, 0.5]) * 0.7
-    weights = evaluate.output_weights(theta)
-    outputs = evaluate.predict(theta, weights, problem.train.X)
+    model = Evaluator(problem).solve(theta)
     A = network.hidden_outputs(theta, problem.topology, problem.train.X, shift=True)
     fit = np.linalg.lstsq(A, 20 * problem.train.y, rcond=None)[0]
-    assert outputs == pytest.approx(np.tanh(A @ fit), abs=1e-9)
-    rate = evaluate.error_rate(theta, weights, problem.train)
+    assert model.output_weights == pytest.approx(fit, abs=1e-9)
+    assert model.output == "tanh"
+    rate = model.error_on(problem.train)
     assert rate == np.mean((A @ fit).argmax(axis=1) != labels)
     assert rate < 0.1
     wrong = Dataset(problem.train.X, problem.train.y[:, ::-1])
-    assert evaluate.error_rate(theta, weights, wrong) == pytest.approx(1 - rate)
+    assert model.error_on(wrong) == pytest.approx(1 - rate)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+def test_threads_work_on_both_sides_of_a_fork():
+    code = """
+import os
+import numpy as np
+from symbreak import Evaluator, load_problem
+problem = load_problem("syn5")
+evaluate, population = Evaluator(problem, threads=2), np.ones((4, problem.topology.dim))
+before = evaluate(population)
+child = os.fork()
+same = np.array_equal(evaluate(population), before)
+if child == 0:
+    os._exit(0 if same else 1)
+assert same and os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        timeout=60,
+        check=True,
+    )
 
 
 @pytest.mark.parametrize("shape", [(19,), (3, 18), (0, 19), (2, 3, 19)])

@@ -1,7 +1,11 @@
 """The architecture: imports point one way, and the public names are these."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 import symbreak
 
@@ -9,7 +13,7 @@ PACKAGE = Path(symbreak.__file__).parent
 
 # Each layer may import from layers before it, and within itself.
 LAYERS = [
-    {"_checks", "_version", "_blas", "_interrupts", "_processes"},
+    {"_checks", "_compile", "_version", "_blas", "_interrupts", "_processes"},
     {"_random", "activations"},
     {"topology"},
     {"network", "symmetry", "problems"},
@@ -68,4 +72,17 @@ def test_the_public_names_are_these():
     assert set(symbreak.__all__) == {
         *("Topology", "Problem", "load_problem", "problem_names", "Evaluator", "METHODS"),
         *("make_optimizer", "train", "RunRecord", "DE", "CMAES", "symmetry", "__version__"),
+        "Model",
     }
+    for name in symbreak.__all__:
+        assert getattr(symbreak, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'trane'"):
+        symbreak.trane  # noqa: B018
+
+
+def test_nothing_heavy_is_loaded_before_it_is_needed():
+    heavy = ("numpy", "numba", "scipy", "pandas")
+    script = f"import sys, symbreak; print([m for m in {heavy} if m in sys.modules])"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stderr

@@ -9,9 +9,11 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from symbreak import Evaluator, Problem, Topology, _kernels, network
+from symbreak.activations import ACTIVATIONS
 from symbreak.evaluation import _sample_rows
 from symbreak.symmetry import flip, replicas
 from tests import reference
@@ -69,6 +71,73 @@ def test_tanh_is_exactly_odd_and_right_at_the_ends():
     assert np.isnan(ends[5])
 
 
+def test_sin_is_within_two_ulp_of_the_true_value_and_exactly_odd():
+    rng = np.random.default_rng(2)
+    x = np.concatenate(
+        [
+            rng.uniform(0, 10, 3000),
+            rng.uniform(0, 3e6, 3000),
+            10 ** rng.uniform(-300, 6, 2000),
+            np.arange(1, 1000) * math.pi,  # almost zeros
+            np.arange(1, 1000) * math.pi / 2,  # where the reduction changes its mind
+        ]
+    )
+    ours, mirrored = x.copy(), -x
+    activated(ours, ACTIVATIONS["sin"].code)
+    activated(mirrored, ACTIVATIONS["sin"].code)
+    assert np.array_equal(mirrored, -ours)
+    with mpmath.workprec(200):
+        for value, got in zip(x.tolist(), ours.tolist(), strict=True):
+            true = mpmath.sin(mpmath.mpf(value))
+            assert abs(mpmath.mpf(got) - true) <= 2 * np.spacing(abs(float(true))), value
+
+
+def test_the_sine_of_large_numbers_is_right_too():
+    x = np.array([1.0, 2.9e6, 3.1e6, 1e22])
+    got = x.copy()
+    activated(got, ACTIVATIONS["sin"].code)
+    assert got == pytest.approx(np.sin(x), rel=1e-12)
+
+
+@_kernels._compiled
+def activated(x, code):
+    _kernels._activate(x, code)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_those_of_the_table(name):
+    activation = ACTIVATIONS[name]
+    x = np.concatenate([np.linspace(-30, 30, 2001), [-1e-300, 0.0, 1e5, -1e5, 1e200, -1e200]])
+    got = x.copy()
+    activated(got, activation.code)
+    with mpmath.workprec(900):  # sin(1e200) needs them
+        exact = {
+            "tanh": mpmath.tanh,
+            "sin": mpmath.sin,
+            "softsign": lambda z: z / (1 + abs(z)),
+            "logistic": lambda z: 1 / (1 + mpmath.exp(-z)),
+            "relu": lambda z: max(z, 0),
+        }[name]
+        expected = np.array([float(exact(mpmath.mpf(z))) for z in x.tolist()])
+    assert got == pytest.approx(expected, rel=1e-15, abs=2e-16)
+    assert activation.f(x) == pytest.approx(expected, rel=1e-15, abs=2e-16)
+    mirrored = -x
+    activated(mirrored, activation.code)
+    assert np.array_equal(mirrored, -got) == activation.odd
+    nothing = np.array([np.nan])
+    activated(nothing, activation.code)
+    assert np.isnan(nothing).all()
+    step = 1e-6
+    z = np.linspace(-3, 3, 61) + 0.01  # relu has no derivative at 0
+    slope = (activation.f(z + step) - activation.f(z - step)) / (2 * step)
+    assert activation.df(z, activation.f(z)) == pytest.approx(slope, abs=1e-9)
+
+
+def test_every_activation_has_its_own_code():
+    assert len({row.code for row in ACTIVATIONS.values()}) == len(ACTIVATIONS)
+    assert all(name == row.name for name, row in ACTIVATIONS.items())
+
+
 def random_problem(topology, rng, n_samples=40, **settings):
     X = rng.normal(size=(n_samples, topology.n_inputs))
     if settings.get("task") == "classification":
@@ -76,7 +145,9 @@ def random_problem(topology, rng, n_samples=40, **settings):
         y[: topology.n_outputs] = np.arange(topology.n_outputs)
     else:
         y = rng.normal(size=(n_samples, topology.n_outputs))
-    return Problem.from_arrays(X, y, hidden=topology.hidden, **settings)
+    return Problem.from_arrays(
+        X, y, hidden=topology.hidden, activation=topology.activation, **settings
+    )
 
 
 def twin_errors(population, problem):
@@ -90,6 +161,8 @@ def twin_errors(population, problem):
                 rescale=problem.rescale,
                 output_error=problem.output_error,
                 output_shift=problem.output_shift,
+                weights=problem.train.weights,
+                alpha=problem.alpha,
             )
             for theta in population
         ]
@@ -102,47 +175,96 @@ def hidden_of_kernel(theta, problem):
     buffers = np.zeros((2, max(topology.sizes), _kernels.SAMPLE_BLOCK))
     AT = np.zeros((topology.sizes[-2], -(-K // 16) * 16))
     XT = _sample_rows(problem.train.X)
-    _kernels._hidden_outputs(theta, np.array(topology.sizes), XT, K, *buffers, AT)
+    code = topology.activation.code
+    _kernels._hidden_outputs(theta, np.array(topology.sizes), code, XT, K, *buffers, AT)
     return AT[:, :K].T.copy()
 
 
 @pytest.mark.parametrize(
     ("rescale", "output_shift", "reading"),
-    list(product(["unit", "radius"], [False, True], ["regression", "linear", "tanh"])),
+    list(product(["unit", "radius", "none"], [False, True], ["regression", "linear", "tanh"])),
 )
 @settings(max_examples=15)
-@given(topologies(), seeds())
+@given(topologies(), seeds(), st.booleans(), st.sampled_from([0.0, 1e-3, 2.0]))
 def test_errors_equal_the_twins_where_the_fit_is_well_conditioned(
-    rescale, output_shift, reading, topology, seed
+    rescale, output_shift, reading, topology, seed, weighted, alpha
 ):
     rng = np.random.default_rng(seed)
-    options = {"rescale": rescale, "output_shift": output_shift}
+    options = {"rescale": rescale, "output_shift": output_shift, "alpha": alpha}
     if reading != "regression":
-        topology = Topology((*topology.sizes[:-1], topology.n_outputs + 1))
+        sizes = (*topology.sizes[:-1], topology.n_outputs + 1)
+        topology = Topology(sizes, topology.activation)
         options |= {"task": "classification", "output_error": reading}
+    if weighted:
+        options["weights"] = rng.uniform(0.1, 3, size=40)
     problem = random_problem(topology, rng, **options)
+    train = problem.train
     population = rng.normal(scale=1.2, size=(4, topology.dim))  # some outside the ball
     errors = Evaluator(problem)(population)
     expected = twin_errors(population, problem)
-    slow = [
-        reference.error(
-            theta,
+    well_conditioned = []
+    for theta in population:
+        evaluated, _ = network.feasible(theta, rescale)
+        A = network.hidden_outputs(evaluated, topology, train.X, shift=output_shift)
+        A, _ = network.weighted_rows(A, train.y, train.weights, alpha, shift=output_shift)
+        well_conditioned.append(np.linalg.cond(A) <= 1e4)
+    assume(any(well_conditioned))
+    for i in np.flatnonzero(well_conditioned):
+        slow = reference.error(
+            population[i],
             topology.sizes,
-            problem.train.X,
-            problem.train.y,
+            train.X,
+            train.y,
             task=problem.task,
             output_error=problem.output_error,
             output_shift=output_shift,
             rescale=rescale,
+            activation=topology.activation.name,
+            weights=train.weights,
+            alpha=alpha,
         )
-        for theta in population
-    ]
-    for i, theta in enumerate(population):
-        evaluated, _ = network.feasible(theta, rescale)
-        A = network.hidden_outputs(evaluated, topology, problem.train.X, shift=output_shift)
-        if np.linalg.cond(A) <= 1e5:
-            assert errors[i] == pytest.approx(expected[i], rel=1e-9)
-            assert errors[i] == pytest.approx(slow[i], rel=1e-9)
+        assert errors[i] == pytest.approx(expected[i], rel=1e-9)
+        assert errors[i] == pytest.approx(slow, rel=1e-8)
+
+
+@pytest.mark.parametrize("output_shift", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 1e-6, 0.3])
+def test_weighted_errors_with_a_ridge_equal_sixty_digits(alpha, output_shift):
+    rng = np.random.default_rng(6)
+    topology = Topology.parse("2-3-4-2 logistic")
+    weights = 10 ** rng.uniform(-3, 3, size=40)
+    options = {"weights": weights, "alpha": alpha, "output_shift": output_shift, "rescale": "none"}
+    problem = random_problem(topology, rng, **options)
+    theta = rng.normal(scale=3, size=topology.dim)
+    A = hidden_of_kernel(theta, problem)
+    if output_shift:
+        A = np.column_stack([A, np.ones(len(A))])
+    exact = reference.exact_ridge(A, problem.train.y, weights, alpha, output_shift)
+    exact += alpha * float(theta @ theta) / (weights.sum() * 2)
+    assert Evaluator(problem)(theta[None])[0] == pytest.approx(exact, rel=1e-11)
+
+
+def test_a_weight_of_two_is_a_sample_twice():
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 1))
+    counts = rng.integers(1, 4, size=30)
+    weighted = Problem.from_arrays(X, y, hidden=(4,), weights=counts, alpha=0.1)
+    repeated = Problem.from_arrays(
+        X.repeat(counts, axis=0), y.repeat(counts, axis=0), hidden=(4,), alpha=0.1
+    )
+    population = rng.normal(scale=0.8, size=(5, weighted.topology.dim))
+    assert Evaluator(weighted)(population) == pytest.approx(Evaluator(repeated)(population))
+    assert weighted.digest != repeated.digest
+
+
+def test_without_a_ball_only_what_is_too_long_for_a_number_is_refused():
+    rng = np.random.default_rng(8)
+    problem = random_problem(Topology.parse("1-2-1"), rng, rescale="none")
+    population = np.array([[5.0, 1, -3, 2], [1e200, 0, 1, 1], [np.nan, 0, 0, 0], [0, np.inf, 0, 0]])
+    errors = Evaluator(problem)(population)
+    assert errors[0] == pytest.approx(twin_errors(population[:1], problem)[0], rel=1e-9)
+    assert errors[0] < 1
+    assert np.isinf(errors[1:]).all()
 
 
 def degenerate_networks():
@@ -192,13 +314,14 @@ def test_errors_of_replicas_are_equal_and_of_flipped_ones_bit_identical(topology
     evaluate = Evaluator(problem)
     theta = rng.normal(size=topology.dim)
     (error,) = evaluate(theta[None])
-    for layer, n in enumerate(topology.hidden):
-        for neuron in range(n):
-            assert evaluate(flip(theta, topology, layer, neuron)[None])[0] == error
     evaluated, _ = network.feasible(theta, "unit")
     A = network.hidden_outputs(evaluated, topology, problem.train.X)
-    if np.linalg.cond(A) <= 1e5:
-        assert evaluate(replicas(theta, topology)) == pytest.approx(error, rel=1e-9)
+    assume(np.linalg.cond(A) <= 1e5)
+    assert evaluate(replicas(theta, topology)) == pytest.approx(error, rel=1e-9)
+    if topology.signed:
+        for layer, n in enumerate(topology.hidden):
+            for neuron in range(n):
+                assert evaluate(flip(theta, topology, layer, neuron)[None])[0] == error
 
 
 @pytest.mark.parametrize("distance", [0.0, 1e-15, 1e-12, 1e-10, 1e-8, 1e-4])
@@ -239,10 +362,12 @@ SCRIPT = """
 import sys
 import numpy as np
 from symbreak import Evaluator, Problem, make_optimizer
-rng = np.random.default_rng(0)
+from symbreak.activations import ACTIVATIONS
+rng, results = np.random.default_rng(0), {}
 X = rng.normal(size=(20, 2))
-problem = Problem.from_arrays(X, np.sin(X.sum(axis=1)), hidden=(3, 2), output_shift=True)
-evaluate, results = Evaluator(problem), {}
+data = {"X": X, "y": np.sin(X.sum(axis=1)), "hidden": (3, 2), "output_shift": True}
+problem = Problem.from_arrays(**data)
+evaluate = Evaluator(problem)
 for method in ("DE-SB", "DE-INV-SB", "CMA-ES-SB"):
     optimizer = make_optimizer(method, problem, population_size=8, seed=1)
     for _ in range(3):
@@ -250,6 +375,10 @@ for method in ("DE-SB", "DE-INV-SB", "CMA-ES-SB"):
         optimizer.tell(candidates, evaluate(candidates))
     results[method] = optimizer.ask()
     results[method + " errors"] = evaluate(results[method])
+data |= {"weights": rng.uniform(1, 2, 20), "alpha": 0.1, "rescale": "none"}
+for name in ACTIVATIONS:
+    problem = Problem.from_arrays(activation=name, **data)
+    results[name] = Evaluator(problem)(rng.normal(size=(3, problem.topology.dim)))
 np.savez(sys.argv[1], **results)
 """
 

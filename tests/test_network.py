@@ -11,16 +11,16 @@ from tests.strategies import seeds, topologies
 def test_hidden_outputs_are_those_of_nested_loops(topology, seed):
     rng = np.random.default_rng(seed)
     theta, X = rng.normal(size=topology.dim), rng.normal(size=(5, topology.n_inputs))
-    expected = reference.hidden_outputs(theta, topology.sizes, X)
+    expected = reference.hidden_outputs(theta, topology.sizes, X, topology.activation.name)
     assert network.hidden_outputs(theta, topology, X) == pytest.approx(expected, abs=1e-13)
 
 
-@pytest.mark.parametrize("rescale", ["unit", "radius"])
+@pytest.mark.parametrize("rescale", ["unit", "radius", "none"])
 @pytest.mark.parametrize("length", [0.5, 1.5])
 def test_the_feasible_vector_and_its_penalty_are_the_papers(rescale, length):
     theta = np.array([1.0, -2.0, 2.0, 4.0]) / 5  # length 1; the ball has radius 2
     vector, penalty = network.feasible(2 * length * theta, rescale)
-    if length < 1:
+    if length < 1 or rescale == "none":
         assert penalty == 0
         assert vector.tolist() == (2 * length * theta).tolist()
     else:

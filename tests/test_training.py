@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer, network, train
+from symbreak.network import evaluation_cost
+from symbreak.symmetry import spread_cost
 from symbreak.training import Training
 
 
@@ -75,6 +77,15 @@ def test_the_record_says_how_candidates_are_spread_over_partitions():
     assert aligned.spread[-1, 2] < 5
 
 
+def test_the_spread_of_wide_networks_is_measured_within_a_share_of_the_evaluations():
+    X = np.linspace(-1, 1, 20)[:, None]
+    narrow, wide = (Problem.from_arrays(X, np.sin(3 * X), hidden=(n,)) for n in (5, 60))
+    assert len(train(narrow, "DE", max_evaluations=500).spread) == 5
+    assert len(train(wide, "DE", max_evaluations=500).spread) == 0
+    cost, evaluation = spread_cost(wide.topology), evaluation_cost(wide.topology, 20)
+    assert 100 * cost > 0.05 * 500 * evaluation
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_search_does_not_find_lucky_rounding_errors(seed):
     rng = np.random.default_rng(seed)
@@ -112,8 +123,8 @@ def test_the_saved_network_reproduces_the_recorded_error_to_its_condition(name, 
 def test_the_saved_network_reproduces_the_recorded_error(problem):
     for method in ("DE-SB", "CMA-ES-SB"):
         record = train(problem, method, max_evaluations=10_000, seed=0)
-        evaluate = Evaluator(problem)
-        predicted = evaluate.predict(record.theta, record.output_weights, problem.train.X)
+        A = network.hidden_outputs(record.theta, problem.topology, problem.train.X)
+        predicted = A @ record.output_weights
         mse = np.mean((problem.train.y - predicted) ** 2)
         assert mse + record.penalty == pytest.approx(record.error, rel=1e-6)
         assert record.network_error == pytest.approx(mse + record.penalty, rel=1e-12)
@@ -128,7 +139,8 @@ def test_the_recorded_theta_is_the_vector_that_was_evaluated(problem):
     record = run.record()
     assert record.theta == pytest.approx(far[0] / np.linalg.norm(far[0]))
     assert record.penalty == pytest.approx(50 * (np.linalg.norm(far[0]) - np.sqrt(6)))
-    fitted = Evaluator(problem).predict(record.theta, record.output_weights, problem.train.X)
+    A = network.hidden_outputs(record.theta, problem.topology, problem.train.X)
+    fitted = A @ record.output_weights
     mse = np.mean((problem.train.y - fitted) ** 2)
     assert record.error == pytest.approx(mse + record.penalty)
 

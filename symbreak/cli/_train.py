@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 
 from symbreak import METHODS, RunRecord, load_problem, problem_names, records, train, training
+from symbreak._checks import large_number
 from symbreak._interrupts import deferred_interrupts
 from symbreak.cli._console import console
 
@@ -56,7 +57,7 @@ def train_command(
     console.print(
         f"[bold]{data.name}[/bold]  {data.description}\n{data.topology} network, "
         f"{data.topology.dim} parameters, {len(data.train)} samples; every network has "
-        f"{data.topology.n_replicas:,} replicas"
+        f"{large_number(data.topology.n_replicas)} replicas"
     )
     stop, records = threading.Event(), []
     with deferred_interrupts(stop.set):

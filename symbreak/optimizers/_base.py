@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
@@ -20,6 +19,7 @@ from symbreak._checks import (
     check_population,
     unknown,
 )
+from symbreak._compile import compiled
 from symbreak.optimizers._state import State, check_saved, generator_from, saved_value
 from symbreak.symmetry import BREAKINGS, Breaking, NoBreaking
 from symbreak.topology import Topology
@@ -265,7 +265,7 @@ def _check_number(name: str, candidates: Array, n: int) -> None:
         )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _look_through(candidates: Array, errors: Array) -> tuple[int, int, bool]:
     """Make NaN and infinite errors +inf, in place.
 

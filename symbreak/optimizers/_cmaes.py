@@ -7,15 +7,15 @@ from contextlib import nullcontext
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from symbreak._blas import one_blas_thread
 from symbreak._checks import Array, IntArray, Mask, check_finite, check_real, check_theta
+from symbreak._compile import compiled
 from symbreak.optimizers._base import Optimizer
 from symbreak.optimizers._state import State
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+_compiled = compiled(error_model="numpy")
 
 #: Bounds of the step along the widest axis: beyond them a search is lost (paper-notes 9).
 MIN_STEP, MAX_STEP = 1e-100, 1e10

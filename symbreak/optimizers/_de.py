@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from symbreak._checks import Array, Mask, check_choice, check_real
+from symbreak._compile import compiled
 from symbreak.optimizers._base import Optimizer
 from symbreak.optimizers._state import State
 
@@ -17,7 +17,7 @@ ANCHORS = ("centroid", "better-half")
 FULL_CROSSOVER_SHARES, SPANNING = (0.5, 0.75), 4
 MAX_TO_BEAT = 1e300  # the inflation compounds; any finite trial stays below this
 
-_compiled = njit(cache=True, nogil=True)
+_compiled = compiled()
 
 
 class DE(Optimizer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -12,19 +12,36 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._checks import Array, as_matrix, check_choice, check_count, check_finite, unknown
+from symbreak._checks import (
+    Array,
+    as_matrix,
+    check_choice,
+    check_count,
+    check_finite,
+    check_real,
+    check_unmasked,
+    unknown,
+)
 from symbreak._random import stream
+from symbreak.activations import TANH, Activation, find_activation
 from symbreak.topology import Topology
 
 Task = Literal["regression", "autoencoding", "classification"]
 
+#: A dearer ridge than this leaves nothing of any weight.
+MAX_ALPHA = 1e12
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Samples: inputs ``X`` (K, d) and targets ``y`` (K, q)."""
+    """Samples: inputs ``X`` (K, d) and targets ``y`` (K, q).
+
+    Positive ``weights`` (K,) say how much each counts; None means alike.
+    """
 
     X: Array
     y: Array
+    weights: Array | None = None
 
     def __len__(self) -> int:
         return len(self.X)
@@ -38,8 +55,8 @@ class Scaling:
     scale: Array
 
     @classmethod
-    def fit(cls, values: Array) -> Scaling:
-        """Measure ``values`` (K, n); a constant column gets scale 1."""
+    def fit(cls, values: Array, weights: Array | None = None) -> Scaling:
+        """Measure ``values`` (K, n) of samples with ``weights``; a constant column gets scale 1."""
         centre = values[0]
         constant = np.all(values == centre, axis=0)
         # Measured in units of the largest deviation, or squares would under- or overflow.
@@ -48,8 +65,13 @@ class Scaling:
         if not np.isfinite(unit).all():
             raise ValueError(f"values are too large to normalise, up to {np.abs(values).max():g}.")
         deviations = (values - centre) / unit
-        mean, scale = centre + unit * deviations.mean(axis=0), unit * deviations.std(axis=0)
-        return cls(mean, np.where(constant | (scale == 0), 1, scale))
+        if weights is None:
+            mean, spread = deviations.mean(axis=0), deviations.std(axis=0)
+        else:
+            mean = np.average(deviations, axis=0, weights=weights)
+            spread = np.sqrt(np.average((deviations - mean) ** 2, axis=0, weights=weights))
+        scale = unit * spread
+        return cls(centre + unit * mean, np.where(constant | (scale == 0), 1, scale))
 
     @classmethod
     def identity(cls, n: int) -> Scaling:
@@ -71,9 +93,11 @@ class Problem:
 
     ``train``, ``validation`` and ``test`` are normalised by the training set, but for class
     targets, which stay 0/1; the last two may be None. ``inputs`` and ``targets`` are those
-    normalisations. Names of settings are the paper-notes': ``rescale`` (1), ``output_shift``
-    (14), ``output_error`` (15). ``population_size`` gives, by family of methods, the exceptions
-    from the optimisers' own.
+    normalisations. Names of settings are the paper-notes': ``rescale`` (1; ``"none"`` is no ball),
+    ``output_shift`` (14), ``output_error`` (15). ``alpha`` is the price of squared weights: the
+    search minimises ``(sum w r^2 + alpha (||theta||^2 + ||V||^2)) / (q sum w)`` with residuals r,
+    sample weights w and output weights V (of targets 0 and 1 for classes) without their shift.
+    ``population_size`` gives, by family of methods, the exceptions from the optimisers' own.
     """
 
     name: str
@@ -87,15 +111,21 @@ class Problem:
     classes: tuple[Any, ...] = ()
     population_size: Mapping[str, int] = field(default_factory=dict)
     max_evaluations: int = 100_000
-    rescale: Literal["unit", "radius"] = "unit"
+    rescale: Literal["unit", "radius", "none"] = "unit"
     output_error: Literal["linear", "tanh"] = "linear"
     output_shift: bool = False
     description: str = ""
+    alpha: float = 0.0
+    feature_names: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice("task", self.task, get_args(Task))
-        check_choice("rescale", self.rescale, ("unit", "radius"))
+        check_choice("rescale", self.rescale, ("unit", "radius", "none"))
         check_choice("output_error", self.output_error, ("linear", "tanh"))
+        check_real("alpha", self.alpha, 0, MAX_ALPHA)
+        _check_names("feature_names", self.feature_names, self.topology.n_inputs)
+        _check_names("target_names", self.target_names, self.topology.n_outputs)
         _check_population_sizes(self.population_size)
         check_count("max_evaluations", self.max_evaluations, 1)
         for part in ("train", "validation", "test"):
@@ -109,11 +139,16 @@ class Problem:
     @cached_property
     def digest(self) -> str:
         """A hash of data and settings: runs on equal problems are comparable."""
+        facts: tuple[object, ...]
         facts = (str(self.topology), self.task, self.rescale, self.output_error, self.output_shift)
+        if self.alpha:  # what is not there does not count: digests outlive new settings
+            facts = (*facts, self.alpha)
         digest = hashlib.sha256(repr(facts).encode())
         for part in (self.train, self.validation, self.test):
             if part is not None:
                 digest.update(part.X.tobytes() + part.y.tobytes())
+                if part.weights is not None:
+                    digest.update(b"weights" + part.weights.tobytes())
         return digest.hexdigest()[:32]
 
     @classmethod
@@ -123,7 +158,9 @@ class Problem:
         y: ArrayLike,
         *,
         hidden: Sequence[int] = (5,),
+        activation: str | Activation = TANH,
         task: Task = "regression",
+        weights: ArrayLike | None = None,
         validation: tuple[ArrayLike, ArrayLike] | None = None,
         test: tuple[ArrayLike, ArrayLike] | None = None,
         name: str = "data",
@@ -132,7 +169,9 @@ class Problem:
         """Make a problem of inputs X (K, d) and targets y, normalised here.
 
         Targets of regression are (K,) or (K, q) numbers, those of classification (K,) labels.
-        ``validation`` and ``test`` are pairs like ``(X, y)``; ``settings`` are other fields.
+        ``weights`` (K,) say how much each sample counts, in the normalisation too: one of weight 2
+        counts like two. ``validation`` and ``test`` are pairs like ``(X, y)``; ``settings`` are
+        other fields.
         """
         check_choice("task", task, get_args(Task))
         labels = _classes(y) if task == "classification" else None
@@ -147,12 +186,15 @@ class Problem:
                     f"{part} must have the columns of the training set, X (K, {first.X.shape[1]}) "
                     f"and y (K, {first.y.shape[1]}), got {data.X.shape} and {data.y.shape}."
                 )
-        inputs = Scaling.fit(first.X)
-        targets = Scaling.fit(first.y) if labels is None else Scaling.identity(first.y.shape[1])
+        w = None if weights is None else _sample_weights(weights, len(first))
+        inputs, targets = Scaling.fit(first.X, w), Scaling.identity(first.y.shape[1])
+        if labels is None:
+            targets = Scaling.fit(first.y, w)
         normal = {k: Dataset(inputs(d.X), targets(d.y)) for k, d in raw.items()}
+        normal["train"] = replace(normal["train"], weights=w)
         return cls(
             name,
-            Topology((first.X.shape[1], *hidden, first.y.shape[1])),
+            Topology((first.X.shape[1], *hidden, first.y.shape[1]), find_activation(activation)),
             task,
             normal["train"],
             normal.get("validation"),
@@ -172,6 +214,32 @@ def _check_dataset(part: str, data: Dataset, topology: Topology) -> None:
                 f"got {values.shape}."
             )
         check_finite(f"{part} {name}", values)
+    if data.weights is not None:
+        _sample_weights(data.weights, len(data), part)
+
+
+def _sample_weights(weights: ArrayLike, n: int, part: str = "train") -> Array:
+    """Positive numbers, one a sample."""
+    check_unmasked(f"{part} weights", weights)
+    values = np.asarray(weights)
+    if values.shape != (n,):
+        raise ValueError(
+            f"{part} weights must have shape (K,) = ({n},), one a sample, got {values.shape}."
+        )
+    column = as_matrix(f"{part} weights", values[:, None], "(K,)")[:, 0].copy()
+    if not (column > 0).all():
+        raise ValueError(
+            f"{part} weights must be positive, got {column.min():g}; leave out samples that do "
+            "not count."
+        )
+    return column
+
+
+def _check_names(name: str, names: object, n: int) -> None:
+    if not isinstance(names, tuple) or not all(isinstance(word, str) for word in names):
+        raise ValueError(f"{name} must be a tuple of texts, got {names!r}.")
+    if len(names) not in (0, n) or len(set(names)) < len(names):
+        raise ValueError(f"{name} must be {n} different names or none, got {names!r}.")
 
 
 def _check_population_sizes(sizes: object) -> None:
@@ -187,6 +255,7 @@ def _check_population_sizes(sizes: object) -> None:
 def _dataset(part: str, pair: tuple[ArrayLike, ArrayLike], labels: np.ndarray | None) -> Dataset:
     """Check one pair of arrays; turn labels into 0/1 columns, one a class (Eq. 9)."""
     X = as_matrix(f"{part} X", pair[0])
+    check_unmasked(f"{part} y", pair[1])
     if labels is None:
         y = np.asarray(pair[1])
         y = as_matrix(f"{part} y", y[:, None] if y.ndim == 1 else y, "(K,) or (K, q)")

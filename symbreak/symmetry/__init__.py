@@ -1,6 +1,14 @@
-"""Symmetries of tanh networks, ways to break them, and networks compared modulo them."""
+"""Symmetries of networks, ways to break them, and networks compared modulo them."""
 
-from symbreak.symmetry.alignment import Spread, align, canonical, centroid, distance, spread
+from symbreak.symmetry.alignment import (
+    Spread,
+    align,
+    canonical,
+    centroid,
+    distance,
+    spread,
+    spread_cost,
+)
 from symbreak.symmetry.breaking import (
     BREAKINGS,
     AssignmentBreaking,
@@ -32,6 +40,7 @@ __all__ = [
     "flip",
     "replicas",
     "spread",
+    "spread_cost",
     "swap",
     "symmetries",
 ]

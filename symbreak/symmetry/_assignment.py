@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from symbreak._checks import Array, IntArray, Mask
+from symbreak._compile import compiled
 
 Scratch = tuple[Array, Array, Array, IntArray, IntArray, Mask]
 
@@ -20,7 +20,7 @@ Scratch = tuple[Array, Array, Array, IntArray, IntArray, Mask]
 #: circles.
 MIN_GAIN = 1e-12
 
-_compiled = njit(cache=True, nogil=True)
+_compiled = compiled()
 
 
 def sweep(population: Array, anchor: Array, blocks: Sequence[IntArray], signed: bool) -> None:

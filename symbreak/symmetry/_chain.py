@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
 from symbreak._blas import single_threaded_blas
 from symbreak._checks import MAX_MAGNITUDE, Array, IntArray, Mask
+from symbreak._compile import compiled
 from symbreak.symmetry._assignment import (
     MIN_GAIN,
     apply_choice,
@@ -34,7 +34,7 @@ CHUNK = 2**25
 #: Layers up to this width count as narrow.
 NARROW = 10
 
-_compiled = njit(cache=True, nogil=True)
+_compiled = compiled()
 
 Choices = tuple[IntArray, Array]  # orders and signs, each (n, N)
 

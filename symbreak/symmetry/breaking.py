@@ -8,22 +8,22 @@ as it was. It never changes the function that a candidate computes, nor its erro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array, IntArray, Mask, check_population, check_theta
+from symbreak._compile import compiled, inlined
 from symbreak.symmetry._assignment import sweep
 from symbreak.symmetry._chain import move_to_nearest
 from symbreak.symmetry.operators import symmetry_table
-from symbreak.topology import Topology
+from symbreak.topology import Topology, check_topology
 
 Broken = tuple[Array, Mask]
 
@@ -31,8 +31,7 @@ Broken = tuple[Array, Mask]
 #: million replicas takes fewer.
 MAX_STEPS = 2_000
 
-_compiled = njit(cache=True, nogil=True)
-_inlined = njit(inline="always")  # half the time of a call, on blocks of two numbers
+_compiled = compiled()
 
 
 class Breaking(Protocol):
@@ -61,38 +60,42 @@ class NoBreaking:
 
 @dataclass(frozen=True)
 class InvariantBreaking:
-    """Positive shifts (rule-1), then neurons sorted by shift (rule-2), whatever the anchor."""
+    """Positive shifts (rule-1), then neurons sorted by shift (rule-2), whatever the anchor.
+
+    Without flips, for an activation that is not odd, there is rule-2 only.
+    """
 
     topology: Topology
     name: ClassVar[str] = "invariant"
 
+    def __post_init__(self) -> None:
+        check_topology(self.topology)
+
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        population, anchor, modified = _checked(population, anchor, self.topology)
-        for block, shifts in zip(self.topology.blocks, self.topology.shift_index, strict=True):
-            _make_shifts_positive(population, block, shifts, modified)
-            _sort_by_shift(population, block, shifts, modified)
-        return population, modified
+        net = self.topology
+        population, anchor = _checked(population, anchor, net)
+        return population, apply_rules(population, net.blocks, net.shift_index, net.signed)
 
 
 @dataclass(frozen=True)
 class ProximityBreaking:
     """Move candidates towards the anchor by local symmetry moves (Algorithm 1).
 
-    Every neuron may flip; one random pair per layer and candidate may swap.
+    Every neuron may flip, if its activation is odd; one random pair per layer and candidate may
+    swap.
     """
 
     topology: Topology
     name: ClassVar[str] = "proximity"
 
+    def __post_init__(self) -> None:
+        check_topology(self.topology)
+
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        population, anchor, modified = _checked(population, anchor, self.topology)
-        for block in self.topology.blocks:  # in order: blocks of adjacent layers overlap
-            _flip_towards(population, anchor, block, modified)
-        for block in self.topology.blocks:
-            if len(block) > 1:
-                pairs = rng.random((len(population), 2))
-                _swap_towards(population, anchor, block, pairs, modified)
-        return population, modified
+        population, anchor = _checked(population, anchor, self.topology)
+        return population, step_towards(
+            population, anchor, self.topology.blocks, self.topology.signed, rng
+        )
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,11 @@ class ExhaustiveBreaking:
     name: ClassVar[str] = "exhaustive"
 
     def __post_init__(self) -> None:
-        symmetry_table(self.topology)  # refuse now, not in the middle of a run
+        symmetry_table(check_topology(self.topology))  # refuse now, not in the middle of a run
 
     @single_threaded_blas
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        population, anchor, _ = _checked(population, anchor, self.topology)
+        population, anchor = _checked(population, anchor, self.topology)
         sources, signs = symmetry_table(self.topology)
         best = np.full(len(population), -np.inf)
         which = np.zeros(len(population), dtype=np.int64)
@@ -143,6 +146,9 @@ class AssignmentBreaking:
     topology: Topology
     exact: bool = True
 
+    def __post_init__(self) -> None:
+        check_topology(self.topology)
+
     @property
     def name(self) -> str:
         """What stands for it in saved states."""
@@ -152,28 +158,24 @@ class AssignmentBreaking:
         if self.exact:
             moved, _ = self.align(population, anchor)
         else:  # without looking for proofs
-            moved, centre, _ = _checked(population, anchor, self.topology)
-            sweep(moved, centre, self.topology.blocks, True)
+            moved, centre = _checked(population, anchor, self.topology)
+            sweep(moved, centre, self.topology.blocks, self.topology.signed)
         return moved, np.any(moved != population, axis=1)
 
     def align(self, population: ArrayLike, anchor: ArrayLike) -> tuple[Array, Mask]:
         """The aligned candidates, and which of them are proven to be the nearest replicas."""
-        moved, centre, _ = _checked(population, anchor, self.topology)
-        steps = MAX_STEPS if self.exact else 1
-        proven = move_to_nearest(moved, centre, self.topology, self.topology.blocks, True, steps)
-        return moved, proven
+        net, steps = self.topology, MAX_STEPS if self.exact else 1
+        moved, centre = _checked(population, anchor, net)
+        return moved, move_to_nearest(moved, centre, net, net.blocks, net.signed, steps)
 
 
-def _checked(
-    population: ArrayLike, anchor: ArrayLike, topology: Topology
-) -> tuple[Array, Array, Mask]:
-    """A copy of the population to move, the anchor, and no candidate modified yet.
+def _checked(population: ArrayLike, anchor: ArrayLike, topology: Topology) -> tuple[Array, Array]:
+    """A copy of the population to move, and the anchor.
 
     The compiled loops below do not look at shapes again.
     """
     candidates = check_population(population, topology.dim).copy()
-    centre = check_theta(anchor, topology.dim, "anchor")
-    return candidates, centre, np.zeros(len(candidates), dtype=np.bool_)
+    return candidates, check_theta(anchor, topology.dim, "anchor")
 
 
 BREAKINGS: dict[str, Callable[..., Breaking]] = {
@@ -186,13 +188,44 @@ BREAKINGS: dict[str, Callable[..., Breaking]] = {
 }
 
 
-@_inlined
+def apply_rules(
+    population: Array, blocks: Sequence[IntArray], shift_index: Sequence[IntArray], signed: bool
+) -> Mask:
+    """Rule-1, where neurons can be flipped, and rule-2, in place; which candidates changed.
+
+    ``blocks`` and ``shift_index`` are those of a topology; blocks may have more columns, which
+    then move along.
+    """
+    modified = np.zeros(len(population), dtype=np.bool_)
+    for block, shifts in zip(blocks, shift_index, strict=True):
+        if signed:
+            _make_shifts_positive(population, block, shifts, modified)
+        _sort_by_shift(population, block, shifts, modified)
+    return modified
+
+
+def step_towards(
+    population: Array, anchor: Array, blocks: Sequence[IntArray], signed: bool, rng: Generator
+) -> Mask:
+    """Algorithm 1, in place; which candidates changed. Flips only where neurons can be flipped."""
+    modified = np.zeros(len(population), dtype=np.bool_)
+    if signed:
+        for block in blocks:  # in order: blocks of adjacent layers overlap
+            _flip_towards(population, anchor, block, modified)
+    for block in blocks:
+        if len(block) > 1:
+            pairs = rng.random((len(population), 2))
+            _swap_towards(population, anchor, block, pairs, modified)
+    return modified
+
+
+@inlined
 def _flip(theta: Array, block: IntArray, n: int) -> None:
     for p in range(block.shape[1]):
         theta[block[n, p]] = -theta[block[n, p]]
 
 
-@_inlined
+@inlined
 def _swap(theta: Array, block: IntArray, m: int, n: int) -> None:
     for p in range(block.shape[1]):
         a, b = block[m, p], block[n, p]

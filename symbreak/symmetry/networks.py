@@ -7,24 +7,26 @@ or a PyTorch state dict (outputs by inputs) has them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._checks import Array, as_matrix, check_choice, check_magnitude
+from symbreak._checks import Array, as_matrix, check_choice, check_magnitude, check_vectors
+from symbreak.activations import ACTIVATIONS
 from symbreak.symmetry._chain import move_to_nearest
 from symbreak.symmetry.alignment import MAX_EXACT_STEPS
 from symbreak.topology import Topology
 
-#: Activations with ``f(-x) = -f(x)``: neurons can be flipped and reordered.
-ODD = ("tanh", "identity", "linear", "sin", "arctan", "erf", "softsign", "hardtanh")
-#: Neurons can be reordered only.
-NOT_ODD = (
-    *("relu", "leaky_relu", "elu", "selu", "gelu", "silu", "mish", "softplus"),
-    *("logistic", "sigmoid", "hardsigmoid", "cos"),
-)
+#: Whether neurons can be flipped as well as reordered, by the name of their activation: ours, and
+#: those of other libraries.
+CAN_FLIP: dict[str, bool] = {
+    **{name: activation.odd for name, activation in ACTIVATIONS.items()},
+    **dict.fromkeys(("identity", "linear", "arctan", "erf", "hardtanh"), True),
+    **dict.fromkeys(("leaky_relu", "elu", "selu", "gelu", "silu", "mish", "softplus"), False),
+    **dict.fromkeys(("sigmoid", "hardsigmoid", "cos"), False),
+}
 LAYOUTS = ("auto", "inputs-by-outputs", "outputs-by-inputs")
 
 
@@ -67,7 +69,7 @@ def align_networks(
     Returns:
         The aligned network; its outputs are those of the network that came, up to rounding.
     """
-    signed = check_choice("activation", activation, (*ODD, *NOT_ODD)) in ODD
+    signed = CAN_FLIP[check_choice("activation", activation, CAN_FLIP)]
     check_choice("layout", layout, LAYOUTS)
     ours = _Network.read(weights, shifts, layout, "weights")
     theirs = _Network.read(anchor_weights, anchor_shifts, layout, "anchor_weights")
@@ -102,9 +104,10 @@ class _Network(NamedTuple):
     def read(
         cls, weights: Sequence[Any], shifts: Sequence[Any] | None, layout: str, name: str
     ) -> _Network:
+        if not isinstance(weights, Iterable) or not list(weights):
+            what = "none" if isinstance(weights, Iterable) else repr(weights)
+            raise ValueError(f"{name} must be a list of matrices, one per layer, got {what}.")
         matrices = [as_matrix(f"{name}[{i}]", w, "(n, m)") for i, w in enumerate(weights)]
-        if not matrices:
-            raise ValueError(f"{name} must be a list of matrices, one per layer, got none.")
         vectors = None if shifts is None else _read_shifts(shifts, name, len(matrices))
         transposed = _is_transposed(matrices, vectors, layout, name)
         rows = [matrix.T if transposed else matrix for matrix in matrices]  # outputs by inputs
@@ -140,11 +143,11 @@ def _floating(values: Any) -> np.dtype[Any]:
 
 def _read_shifts(shifts: Sequence[Any], name: str, n_layers: int) -> list[Array]:
     label = name.replace("weights", "shifts")
-    if len(shifts) != n_layers:
-        raise ValueError(f"{label} must have one vector per layer, {n_layers}, got {len(shifts)}.")
-    return [
-        as_matrix(f"{label}[{i}]", np.reshape(s, (1, -1)), "(n,)")[0] for i, s in enumerate(shifts)
-    ]
+    count = len(list(shifts)) if isinstance(shifts, Iterable) else repr(shifts)
+    if count != n_layers:
+        raise ValueError(f"{label} must have one vector per layer, {n_layers}, got {count}.")
+    vectors = [check_vectors(s, "(n,)", f"{label}[{i}]") for i, s in enumerate(shifts)]
+    return [as_matrix(f"{label}[{i}]", v.reshape(1, -1), "(n,)")[0] for i, v in enumerate(vectors)]
 
 
 def _is_transposed(

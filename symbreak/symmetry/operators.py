@@ -1,8 +1,10 @@
-"""The symmetries of a tanh network: sign flips, swaps, and the group they generate (Section 3)."""
+"""The symmetries of a network: sign flips, swaps, and the group they generate (Section 3).
+
+Neurons can be flipped where their activation is odd, as the paper's tanh; else only swapped.
+"""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,8 +12,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symbreak._checks import Array, IntArray, check_theta, large_number
-from symbreak.topology import Topology
+from symbreak._checks import Array, IntArray, check_theta, check_vectors, large_number
+from symbreak.symmetry._chain import choices
+from symbreak.topology import Topology, check_topology
 
 #: More replicas than this are not enumerated: memory and time grow with them.
 MAX_REPLICAS = 1_000_000
@@ -21,8 +24,16 @@ def flip(theta: Array, topology: Topology, layer: int, neuron: int) -> Array:
     """Point symmetry ``O_n^l``: negate a neuron and every weight that reads it (Eq. 13).
 
     ``theta`` is (..., D); so is the result.
+
+    Raises:
+        ValueError: if the activation is not odd, as flips would change what the network computes.
     """
     _check_neurons(topology, layer, neuron)
+    if not topology.signed:
+        raise ValueError(
+            f"neurons of a {topology} network cannot be flipped, since {topology.activation} is "
+            "not odd; they can be swapped."
+        )
     out = _checked(theta, topology).copy()
     out[..., topology.blocks[layer][neuron]] *= -1
     return out
@@ -86,14 +97,16 @@ class SignedPermutation:
 
 def symmetries(topology: Topology) -> Iterator[SignedPermutation]:
     """Every symmetry of a network once, the identity first."""
-    sources, signs = symmetry_table(topology)
-    for source, sign in zip(sources, signs, strict=True):
-        yield SignedPermutation(source.astype(np.int64), sign.astype(np.float64))
+    sources, signs = symmetry_table(check_topology(topology))
+    return (
+        SignedPermutation(source.astype(np.int64), sign.astype(np.float64))
+        for source, sign in zip(sources, signs, strict=True)
+    )
 
 
 def replicas(theta: ArrayLike, topology: Topology) -> Array:
     """All replicas ``R_theta`` (n_replicas, D) of a network, itself first (Eq. 37)."""
-    sources, signs = symmetry_table(topology)
+    sources, signs = symmetry_table(check_topology(topology))
     return signs * check_theta(theta, topology.dim)[sources]
 
 
@@ -113,7 +126,7 @@ def symmetry_table(topology: Topology) -> tuple[NDArray[np.int32], NDArray[np.in
     sources = np.arange(topology.dim, dtype=np.int32)[None]
     signs = np.ones((1, topology.dim), dtype=np.int8)
     for block in topology.blocks:  # symmetries of different layers commute
-        layer_sources, layer_signs = _layer_table(block, topology.dim)
+        layer_sources, layer_signs = _layer_table(block, topology.dim, topology.signed)
         signs = (layer_signs[:, None] * signs[:, layer_sources].swapaxes(0, 1)).reshape(
             -1, topology.dim
         )
@@ -121,20 +134,20 @@ def symmetry_table(topology: Topology) -> tuple[NDArray[np.int32], NDArray[np.in
     return sources, signs
 
 
-def _layer_table(block: IntArray, dim: int) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-    """The table for the ``2^N N!`` symmetries of one layer."""
-    n = len(block)
-    orders = np.array(list(itertools.permutations(range(n))))
-    choices = np.array(list(itertools.product((1, -1), repeat=n)), dtype=np.int8)
-    sources = np.tile(np.arange(dim, dtype=np.int32), (len(orders), len(choices), 1))
+def _layer_table(
+    block: IntArray, dim: int, signed: bool
+) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    """The table for the ``2^N N!`` symmetries of one layer, or ``N!`` without flips."""
+    orders, flips = choices(len(block), signed)
+    sources = np.tile(np.arange(dim, dtype=np.int32), (len(orders), 1))
     signs = np.ones_like(sources, dtype=np.int8)
-    sources[:, :, block] = block[orders][:, None]
-    signs[:, :, block] = choices[None, :, :, None]
-    return sources.reshape(-1, dim), signs.reshape(-1, dim)
+    sources[:, block] = block[orders]
+    signs[:, block] = flips[:, :, None]
+    return sources, signs
 
 
 def _checked(theta: ArrayLike, topology: Topology) -> Array:
-    array = np.asarray(theta, dtype=np.float64)
+    array = check_vectors(theta, f"(..., {topology.dim})", "theta")
     if array.shape[-1:] != (topology.dim,):
         raise ValueError(
             f"theta must have shape (..., D) = (..., {topology.dim}) for a {topology} network, "
@@ -144,6 +157,7 @@ def _checked(theta: ArrayLike, topology: Topology) -> Array:
 
 
 def _check_neurons(topology: Topology, layer: int, *neurons: int) -> None:
+    check_topology(topology)
     if not 0 <= layer < len(topology.hidden):
         raise ValueError(
             f"layer must be 0 to {len(topology.hidden) - 1} (hidden layers of {topology}, "

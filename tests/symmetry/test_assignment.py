@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
@@ -106,8 +106,9 @@ def test_what_sweeps_prove_nearest_is_nearest(topology, seed, near):
 
 @given(FEW, seeds(), st.booleans())
 def test_nothing_within_the_safe_radius_has_a_nearer_replica(topology, seed, ties):
+    assume(topology.n_replicas > 1)
     _, anchor, _ = drawn(topology, seed, ties=ties)
-    radius = safe_radius(topology.layers(anchor), signed=True)
+    radius = safe_radius(topology.layers(anchor), topology.signed)
     to_replicas = distance(replicas(anchor, topology)[1:], anchor)
     assert 2 * radius <= to_replicas.min() + 1e-12
     if len(topology.hidden) == 1 and topology.hidden[0] == 1:

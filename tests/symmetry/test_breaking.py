@@ -2,8 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from symbreak import Evaluator, Problem, Topology
+from symbreak import Evaluator, Problem, Topology, load_problem
+from symbreak.activations import ACTIVATIONS
 from symbreak.symmetry import (
+    BREAKINGS,
+    AssignmentBreaking,
     ExhaustiveBreaking,
     InvariantBreaking,
     NoBreaking,
@@ -13,7 +16,10 @@ from symbreak.symmetry import (
 from tests import reference
 from tests.strategies import seeds, topologies
 
-KINDS = [NoBreaking, InvariantBreaking, ProximityBreaking, ExhaustiveBreaking]
+KINDS = [
+    *(NoBreaking, InvariantBreaking, ProximityBreaking, ExhaustiveBreaking, AssignmentBreaking),
+    BREAKINGS["sweeps"],
+]
 SMALL = topologies(max_layers=2, max_width=3, max_replicas=400)
 
 
@@ -78,25 +84,44 @@ def test_proximity_breaking_is_algorithm_1(topology, seed):
             None if u is None else reference.distinct_pair(n, *u[i])
             for n, u in zip(topology.hidden, uniforms, strict=True)
         ]
-        expected, changed = reference.algorithm_1(theta, anchor, topology.sizes, pairs)
+        expected, changed = reference.algorithm_1(
+            theta, anchor, topology.sizes, pairs, topology.signed
+        )
         assert np.array_equal(moved[i], expected)
         assert modified[i] == changed
 
 
-def test_algorithm_1_draws_every_pair_equally_often():
-    topology = Topology.parse("1-4-1")
-    rng = np.random.default_rng(0)
-    counts = np.zeros((4, 4))
-    for u in rng.random((12_000, 2)):
-        counts[reference.distinct_pair(4, *u)] += 1
-    assert counts.diagonal().tolist() == [0, 0, 0, 0]
-    assert counts[~np.eye(4, dtype=bool)] == pytest.approx(1000, rel=0.15)
-    # and each of them can be swapped: neurons in the wrong order find their places
-    anchor = np.array([[1.0, n] for n in range(1, 5)]).ravel()
-    population = np.tile(np.array([[1.0, n] for n in (4, 3, 2, 1)]).ravel(), (50, 1))
+def test_algorithm_1_tries_every_pair_equally_often():
+    topology, rng = Topology.parse("1-4-1"), np.random.default_rng(0)
+    anchor = np.array([[1.0, n] for n in (1, 2, 3, 4)])
+    population = np.tile(anchor[::-1].ravel(), (12_000, 1))  # each swap brings it nearer
+    moved, modified = ProximityBreaking(topology)(population, anchor.ravel(), rng)
+    assert modified.all()
+    changed = np.any((moved != population).reshape(-1, 4, 2), axis=2)
+    assert np.all(changed.sum(axis=1) == 2)
+    _, counts = np.unique(changed, axis=0, return_counts=True)
+    assert len(counts) == 6
+    assert counts == pytest.approx(np.full(6, 2_000), rel=0.1)
+    # and again and again they all find their places
+    population = population[:50]
     for _ in range(100):
-        population, _ = ProximityBreaking(topology)(population, anchor, rng)
-    assert np.array_equal(population, np.tile(anchor, (50, 1)))
+        population, _ = ProximityBreaking(topology)(population, anchor.ravel(), rng)
+    assert np.array_equal(population, np.tile(anchor.ravel(), (50, 1)))
+
+
+def test_what_is_no_topology_is_refused():
+    for kind in KINDS[1:]:
+        for wrong in (None, "1-3-1", load_problem("syn5"), (1, 3, 1)):
+            with pytest.raises(ValueError, match="topology must be a Topology, such as"):
+                kind(wrong)
+
+
+def test_neurons_that_cannot_be_flipped_are_only_reordered():
+    topology, rng = Topology.parse("1-2-1 relu"), np.random.default_rng(0)
+    anchor = np.array([1.0, 1.0, 2.0, 2.0])
+    for kind in KINDS[1:]:
+        (broken,), _ = kind(topology)(-anchor[None], anchor, rng)
+        assert np.array_equal(broken, [-2.0, -2.0, -1.0, -1.0])
 
 
 @given(topologies(), seeds())
@@ -104,10 +129,10 @@ def test_invariant_breaking_is_rule_1_then_rule_2(topology, seed):
     population, anchor, rng = drawn(topology, seed)
     broken, _ = InvariantBreaking(topology)(population, anchor, rng)
     for before, after in zip(population, broken, strict=True):
-        expected = reference.rule_2(reference.rule_1(before, topology.sizes), topology.sizes)
-        assert np.array_equal(after, expected)
+        ruled = reference.rule_1(before, topology.sizes) if topology.signed else before
+        assert np.array_equal(after, reference.rule_2(ruled, topology.sizes))
     for shifts in topology.shift_index:
-        assert np.all(broken[:, shifts] >= 0)
+        assert not topology.signed or np.all(broken[:, shifts] >= 0)
         assert np.all(np.diff(broken[:, shifts], axis=1) >= 0)
 
 
@@ -126,7 +151,7 @@ def test_brute_force_returns_the_nearest_replica(topology, seed):
     for before, after in zip(population, broken, strict=True):
         every = distance(replicas(before, topology), anchor)
         assert distance(after, anchor) == pytest.approx(every.min(), rel=1e-12)
-        twin = reference.nearest_replica(before, anchor, topology.sizes)
+        twin = reference.nearest_replica(before, anchor, topology.sizes, topology.signed)
         assert distance(after, anchor) == pytest.approx(distance(twin, anchor), rel=1e-12)
 
 
@@ -209,10 +234,12 @@ def test_the_papers_example_of_rule_2_has_its_distances():
     assert modified.tolist() == [True, False]
 
 
-def test_breaking_keeps_errors():
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_breaking_keeps_errors(activation):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2))
-    problem = Problem.from_arrays(X, np.sin(X.sum(axis=1)), hidden=(3, 2))
+    data = {"hidden": (3, 2), "activation": activation, "alpha": 1e-3}
+    problem = Problem.from_arrays(X, np.sin(X.sum(axis=1)), **data)
     population, anchor, rng = drawn(problem.topology, 5)
     errors = Evaluator(problem)(population)
     for kind in KINDS:

@@ -5,14 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from symbreak.activations import ACTIVATIONS
 from symbreak.symmetry import align_networks
+from symbreak.symmetry.networks import CAN_FLIP
 from tests.strategies import seeds
-
-ACTIVATIONS = {
-    "tanh": np.tanh,
-    "relu": lambda x: np.maximum(x, 0),
-    "logistic": lambda x: 1 / (1 + np.exp(-x)),
-}
 
 
 def network(rng, sizes):
@@ -23,7 +19,7 @@ def network(rng, sizes):
 
 def outputs(weights, shifts, activation, X):
     for w, b in zip(weights[:-1], shifts[:-1], strict=True):
-        X = ACTIVATIONS[activation](X @ w + b)
+        X = ACTIVATIONS[activation].f(X @ w + b)
     return X @ weights[-1] + shifts[-1]
 
 
@@ -68,12 +64,22 @@ def test_outputs_stay_and_no_network_gets_farther(sizes, seed, activation):
 def test_a_scrambled_network_comes_back(sizes, seed, activation):
     rng = np.random.default_rng(seed)
     anchor = network(rng, sizes)
-    one = scrambled(rng, *anchor, signed=activation == "tanh")
+    one = scrambled(rng, *anchor, signed=ACTIVATIONS[activation].odd)
     aligned = align_networks(*one, *anchor, activation, "inputs-by-outputs")
     assert aligned.distance == 0
     assert aligned.proven
     for a, b in zip([*aligned.weights, *aligned.shifts], [*anchor[0], *anchor[1]], strict=True):
         assert np.array_equal(a, b)
+
+
+def test_names_of_other_libraries_are_known_too():
+    assert CAN_FLIP["hardtanh"]
+    assert not CAN_FLIP["gelu"]
+    weights = [np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])]
+    for name, can_flip in CAN_FLIP.items():
+        mirrored = [-w for w in weights]
+        aligned = align_networks(mirrored, None, weights, None, name, "inputs-by-outputs")
+        assert (aligned.distance == 0) == can_flip
 
 
 def test_a_relu_network_is_never_flipped():
@@ -113,6 +119,11 @@ def test_whole_numbers_come_back_as_numbers_that_can_be_negative():
         (lambda w, b: (w, b[:1], w, b), "shifts must have one vector per layer, 2, got 1"),
         (lambda w, b: (w, None, w, b), "2-3-1 without shifts and 2-3-1 with shifts"),
         (lambda w, b: ([], None, [], None), "weights must be a list of matrices"),
+        (lambda w, b: (None, None, w, None), "weights must be a list of matrices"),
+        (lambda w, b: ("net", None, w, None), r"weights\[0\] must be an array of numbers"),
+        (lambda w, b: (w, 3, w, b), "one vector per layer, 2, got 3"),
+        (lambda w, b: (w, [[[1], [1, 2]], b[1]], w, b), r"shifts\[0\] must be an array"),
+        (lambda w, b: ([np.ma.masked_less(w[0], 9), w[1]], b, w, b), "has masked entries"),
         (lambda w, b: ([w[0], w[0]], None, w, None), "layers follow each other"),
         (lambda w, b: (w, b, w, b, "tanhh"), "Did you mean 'tanh'"),
         (lambda w, b: ([np.eye(2)] * 2, None, [np.eye(2)] * 2, None), "read in two ways"),

@@ -3,8 +3,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbreak import Topology, network
-from symbreak.symmetry import SignedPermutation, flip, replicas, swap, symmetries
+from symbreak import Topology, load_problem, network
+from symbreak.activations import ACTIVATIONS
+from symbreak.symmetry import (
+    SignedPermutation,
+    align,
+    canonical,
+    centroid,
+    distance,
+    flip,
+    replicas,
+    spread,
+    swap,
+    symmetries,
+)
 from tests import reference
 from tests.strategies import seeds, topologies
 
@@ -16,7 +28,7 @@ def operators(draw):
     layer = draw(st.integers(0, len(topology.hidden) - 1))
     neuron = st.integers(0, topology.hidden[layer] - 1)
     j, k = draw(neuron), draw(neuron)
-    if draw(st.booleans()):
+    if topology.signed and draw(st.booleans()):
         return topology, lambda theta: flip(theta, topology, layer, j), (layer, j)
     return topology, lambda theta: swap(theta, topology, layer, j, k), (layer, j, k)
 
@@ -42,7 +54,7 @@ def test_operators_leave_the_output_unchanged(operator, seed):
     before = network.hidden_outputs(theta, topology, X) @ weights
     moved = transformed_outputs(weights, topology, where)
     assert network.hidden_outputs(apply(theta), topology, X) @ moved == pytest.approx(
-        before, abs=1e-12
+        before, rel=1e-9, abs=1e-12
     )
 
 
@@ -99,7 +111,8 @@ def test_signed_permutations_are_a_group(topology, seed):
 def test_replicas_are_those_of_the_slow_twin_each_once_itself_first(topology, seed):
     theta = np.random.default_rng(seed).normal(size=topology.dim)
     found = replicas(theta, topology)
-    expected = {tuple(m @ theta) for m in reference.symmetry_matrices(topology.sizes)}
+    matrices = reference.symmetry_matrices(topology.sizes, topology.signed)
+    expected = {tuple(m @ theta) for m in matrices}
     assert len(found) == topology.n_replicas
     assert {tuple(replica) for replica in found} == expected
     assert np.array_equal(found[0], theta)
@@ -108,6 +121,37 @@ def test_replicas_are_those_of_the_slow_twin_each_once_itself_first(topology, se
 def test_too_many_replicas_are_refused_with_their_number():
     with pytest.raises(ValueError, match="has 4,348,654,387,200 replicas, more than"):
         replicas(np.zeros(77), Topology.parse("2-5-3-2-1-2-3-5-2"))
+
+
+@pytest.mark.parametrize("activation", [name for name, row in ACTIVATIONS.items() if not row.odd])
+def test_a_neuron_whose_activation_is_not_odd_cannot_be_flipped(activation):
+    topology = Topology((1, 2, 1), activation)
+    with pytest.raises(ValueError, match=f"cannot be flipped, since {activation} is not odd"):
+        flip(np.ones(4), topology, 0, 0)
+    assert len(replicas(np.arange(4.0), topology)) == 2
+    one = np.array([[1.0, -1.0], [0.5, 0.3]]).ravel()
+    X = np.linspace(-1, 1, 9)[:, None]
+    A = network.hidden_outputs(one, topology, X)
+    flipped = network.hidden_outputs(one * [-1, -1, 1, 1], topology, X)
+    assert not np.allclose(np.abs(A[:, 0]), np.abs(flipped[:, 0]))
+
+
+@pytest.mark.parametrize("wrong", [None, "1-1-1", (1, 1, 1), load_problem("syn5")])
+def test_what_is_no_topology_is_refused(wrong):
+    calls = [
+        lambda: flip(np.zeros(2), wrong, 0, 0),
+        lambda: swap(np.zeros(2), wrong, 0, 0, 0),
+        lambda: replicas(np.zeros(2), wrong),
+        lambda: symmetries(wrong),
+        lambda: align(np.zeros(2), np.zeros(2), wrong),
+        lambda: distance(np.zeros(2), np.zeros(2), wrong),
+        lambda: centroid(np.zeros((1, 2)), wrong),
+        lambda: canonical(np.zeros(2), wrong),
+        lambda: spread(np.zeros((1, 2)), np.zeros(2), wrong),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="topology must be a Topology, such as"):
+            call()
 
 
 def test_a_vector_of_another_network_is_refused():

@@ -57,8 +57,8 @@ def sklearn_restarts(problem: Problem, seed: int, watch: Watch) -> None:
         activation="tanh",
         solver="lbfgs",
         alpha=0.0,
-        max_iter=5_000,
-        max_fun=50_000,
+        max_iter=2_000,  # 200, its own, are too few on sinc
+        max_fun=20_000,
         tol=1e-7,
         random_state=seed,
     ).watched(watch, problem.output_shift)

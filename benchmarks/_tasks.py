@@ -11,7 +11,7 @@ import tarfile
 from collections.abc import Callable
 from functools import cache
 from importlib import metadata
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -112,14 +112,8 @@ def load_task(name: str) -> Problem:
         load, hidden = OTHERS[table], tuple(map(int, net.split("-")))
     X, y, task = load()
     return Problem.from_arrays(
-        X, y, hidden=hidden, task=task, name=name, output_shift=True, rescale=free()
+        X, y, hidden=hidden, task=task, name=name, output_shift=True, rescale="none"
     )
-
-
-def free() -> Literal["none"]:
-    """No ball; the continuous one where problems cannot do without."""
-    choices = get_args(get_type_hints(Problem)["rescale"])
-    return "none" if "none" in choices else "radius"  # type: ignore[return-value]
 
 
 def limit(name: str) -> float:

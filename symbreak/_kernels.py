@@ -116,8 +116,7 @@ def _tanh(x: float) -> float:
 
 # pi in three parts; the first two have 33 bits, so that a multiple by up to 2^20 is exact
 _PI1, _PI2, _PI3 = 3.1415926534682512, 1.2154201012607932e-10, 4.044532497591901e-21
-#: Beyond this ``_sin`` loses its precision.
-_MAX_SIN = 3e6
+_MAX_SIN = 3e6  # beyond this ``_sin`` loses its precision
 # sin r / r as powers of r^2, Taylor's: what is left out is below 2e-18 for |r| <= pi / 2
 _S3, _S5, _S7, _S9, _S11, _S13, _S15, _S17, _S19, _S21 = (
     (-1) ** (n // 2) / math.factorial(n) for n in range(3, 22, 2)
@@ -138,7 +137,6 @@ def _sin(x: float) -> float:
 
 @_compiled
 def _sines(z: Array) -> None:
-    """``sin`` of all entries, in place."""
     n_large = 0
     for k in range(len(z)):
         n_large += 1 if abs(z[k]) > _MAX_SIN else 0

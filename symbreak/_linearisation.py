@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from symbreak import _polish_kernels as kernels
@@ -25,6 +27,7 @@ class Linearisation:
             column is dependent and has no weights.
         R: (n, n + q) unit upper triangle, the columns as combinations of the orthogonal ones.
         H: (q, n, D) products of the orthonormal basis with the derivatives of each output.
+        sum_of_squares: Of weighted residuals, and ``alpha`` times those of all weights.
         G: (D, D) ``J'J``, in its lower triangle; J is Kaufman's Jacobian.
         g: (D,) ``J'r``, half the gradient of the sum of squares (without that of the ridge).
         weight: Sum of the sample weights, which is K if there are none.
@@ -39,7 +42,7 @@ class Linearisation:
         n_blocks = -(-K // BLOCK)
         block = -(-K // (PADDING * n_blocks)) * PADDING
         samples = n_blocks * block
-        weights = getattr(problem.train, "weights", None)  # until problems have it
+        weights = problem.train.weights
         self.weight = float(K if weights is None else weights.sum())
         self._root_weights = np.zeros(samples)
         self._root_weights[:K] = 1.0 if weights is None else np.sqrt(weights)
@@ -51,17 +54,18 @@ class Linearisation:
         self._V = np.zeros((n + q, samples + n))
         self._B, self._delta = np.zeros((D, block)), np.zeros((max(topology.sizes), block))
         self.R, self.norms = np.zeros((n, n + q)), np.zeros(n)
-        self.output_weights = np.zeros((n, q))
+        self.output_weights, self.sum_of_squares = np.zeros((n, q)), math.inf
         self.H, self.G, self.g = np.zeros((q, n, D)), np.zeros((D, D)), np.zeros(D)
 
     def fit(self, theta: Array, alpha: float) -> float:
         """The sum of squares of the best output layer, ridge included."""
-        return float(
+        self.sum_of_squares = float(
             kernels.fit(
                 *(theta, self._sizes, self._code, self._shift, alpha, self._x, self._slope),
                 *(self._root_weights, self._YT, self._V, self.R, self.norms, self.output_weights),
             )
         )
+        return self.sum_of_squares
 
     def __call__(self, theta: Array, alpha: float) -> float:
         """The same, and the normal equations."""
@@ -73,36 +77,26 @@ class Linearisation:
         return total
 
 
-def evaluation_work(topology: Topology, *, output_shift: bool = False) -> int:
-    """Multiply-adds of an evaluation, per sample; a tanh counts as ``TANH``."""
-    layers = sum(n * (columns - 1) for n, columns in topology.shapes)
-    n, q = topology.hidden[-1] + output_shift, topology.n_outputs
-    projections = 2 * sum(n - j - 1 + q for j in range(n))
-    return TANH * sum(topology.hidden) + layers + projections
-
-
 #: Multiply-adds in the time of a tanh (benchmarks/kernel.py: 25.6e9/s against 3.4e9/s).
 TANH = 8
-#: Matrix products run so many times faster per multiply-add than the sums of an evaluation.
+#: Matrix products do so many multiply-adds in the time in which an evaluation does one.
 PRODUCTS = 1.5
-
-
-def jacobian_work(topology: Topology, n_samples: int, *, output_shift: bool = False) -> float:
-    """The same for a linearisation and a damped step, in multiply-adds of an evaluation."""
-    n, q, D = topology.hidden[-1] + output_shift, topology.n_outputs, topology.dim
-    again = n * n  # orthogonalised twice
-    backward = 2 * q * (D + sum(n * (m - 1) for n, m in topology.shapes[1:]))
-    products = q * (2 * n * D + D * D // 2)
-    solution = D**3 / 6 / n_samples
-    fit = evaluation_work(topology, output_shift=output_shift)
-    return fit + again + backward + products / PRODUCTS + solution
+#: What an iteration costs whatever its size, 25 us, in multiply-adds of an evaluation.
+OVERHEAD = 150_000
 
 
 def jacobian_cost(topology: Topology, n_samples: int, *, output_shift: bool = False) -> int:
     """What a Jacobian and the step it gives cost, in evaluations of the same network.
 
-    By counting operations, so that it is the same everywhere; ``benchmarks/polish.py`` compares
+    By counting multiply-adds, so that it is the same everywhere; ``benchmarks/polish.py`` compares
     it with what is measured.
     """
-    work = jacobian_work(topology, n_samples, output_shift=output_shift)
-    return max(1, round(work / evaluation_work(topology, output_shift=output_shift)))
+    n, q, D = topology.hidden[-1] + output_shift, topology.n_outputs, topology.dim
+    layers = sum(rows * (columns - 1) for rows, columns in topology.shapes)
+    evaluation = TANH * sum(topology.hidden) + layers + 2 * sum(n - j - 1 + q for j in range(n))
+    twice = n * n  # the basis is orthogonalised once more
+    backward = 2 * q * (D + layers)
+    products = q * (2 * n * D + D * D / 2)
+    once = D**3 / 6 + OVERHEAD  # the rest is done for every sample
+    work = evaluation + twice + backward + products / PRODUCTS + once / n_samples
+    return max(1, round(work / evaluation))

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from symbreak._checks import Array, IntArray
-from symbreak._kernels import SAMPLE_BLOCK, _compiled, _compiled_sum, _dot, _tanh
+from symbreak._kernels import SAMPLE_BLOCK, _compiled, _compiled_sum, _dot, _subtract_and_dot, _tanh
 from symbreak.network import MIN_OVER_ROUNDING, ROUNDING
 
 #: Rows of ``J J'`` that are multiplied at once: half of the products are never needed.
@@ -258,9 +258,10 @@ def normal_equations(
     """``G = J'J`` (lower triangle) and ``g = J'r`` of Kaufman's Jacobian, after ``fit``.
 
     Products with the basis, H (q, n, D), come first, and the basis is then taken out of the
-    derivatives themselves: ``B'B - H'H`` would cancel where a derivative lies almost in the
-    span of the hidden outputs, as those of a nearly linear neuron do. B (D, block) is scratch;
-    it is computed twice if one of it does not hold all.
+    derivatives themselves. ``B'B - H'H`` would cancel where a derivative lies almost in the span
+    of the hidden outputs, as those of a nearly linear neuron do, and ``B'r`` had not one correct
+    digit where output weights were 1e8, since r is orthogonal to that span up to rounding only.
+    B (D, block) is scratch; it is computed twice if one of it does not hold all.
     """
     samples, block, (n, q) = x.shape[1], B.shape[1], W.shape
     Q = np.empty((n, block))
@@ -270,23 +271,23 @@ def normal_equations(
         for o in range(q):
             _derivatives(theta, sizes, x, slope, root_weights, W[:, o], first, B, delta)
             _add(np.dot(Q, B.T), H[o])
-            residual = V[n + o, first : first + block]
-            for i in range(len(B)):
-                g[i] -= _dot(B[i], residual)
     for first in range(0, samples, block):
         _copy_columns(V, first, Q)
         for o in range(q):
             if samples > block or q > 1:
                 _derivatives(theta, sizes, x, slope, root_weights, W[:, o], first, B, delta)
-            projected = np.dot(H[o].T, Q)
+            within, residual = np.dot(H[o].T, Q), V[n + o, first : first + block]
             for i in range(len(B)):
-                _subtract(B[i], 1.0, projected[i])
+                g[i] -= _subtract_and_dot(B[i], 1.0, within[i], residual)
             _add_gram(B, G)
     if alpha > 0.0:  # the rows of the ridge, where derivatives are zero before they are projected
         ridge = np.empty((n, n))
         _copy_columns(V, samples, ridge)
         for o in range(q):
-            _add_gram(np.dot(H[o].T, ridge), G)
+            within, residual = np.dot(H[o].T, ridge), V[n + o, samples:]
+            for i in range(len(B)):
+                g[i] += _dot(within[i], residual)
+            _add_gram(within, G)
 
 
 @_compiled
@@ -301,6 +302,28 @@ def _copy_columns(V: Array, first: int, Q: Array) -> None:
     for i in range(len(Q)):
         for k in range(Q.shape[1]):
             Q[i, k] = V[i, first + k]
+
+
+@_compiled
+def is_stationary(
+    theta: Array, G: Array, g: Array, alpha: float, radius: float, tolerance: float
+) -> bool:
+    """Whether the gradient is zero, but for what pushes against the sphere.
+
+    Entry by entry against the length of a column of the Jacobian: with ``tolerance`` the sum of
+    squares times a small cosine squared, it asks for right angles.
+    """
+    outwards, length = 0.0, _dot(theta, theta)
+    for i in range(len(theta)):
+        outwards -= theta[i] * (g[i] + alpha * theta[i])
+    multiplier = alpha
+    if length >= radius * radius * (1.0 - 1e-9) and outwards > 0.0:
+        multiplier += outwards / length
+    for i in range(len(theta)):
+        slope = g[i] + multiplier * theta[i]
+        if slope * slope > tolerance * (G[i, i] + alpha):
+            return False
+    return True
 
 
 @_compiled

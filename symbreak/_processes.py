@@ -1,32 +1,74 @@
-"""Starting processes that are ours alone."""
+"""Starting processes that are ours alone, and that do not outlive the one that started them."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
+from multiprocessing import parent_process, resource_tracker
+from multiprocessing.connection import wait
 from types import ModuleType
+
+
+def end_with_parent(grace: float = 0.0) -> threading.Event:
+    """In a process that ``multiprocessing`` started: end it when its parent is gone.
+
+    Call it first of all, or give it to a pool as initializer. It hears of the parent's death even
+    if that came before the call, and whatever killed it.
+
+    Args:
+        grace: Seconds between the parent's death and the end, for what must be finished first.
+
+    Returns:
+        An event that is set when the parent is gone.
+    """
+    gone, parent = threading.Event(), parent_process()
+    if parent is None:
+        return gone  # nobody's child
+    if not parent.is_alive():
+        os._exit(1)  # nothing is begun, so nothing needs an end
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        gone.set()
+        time.sleep(grace)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
+    return gone
 
 
 @contextmanager
 def detached_start() -> Iterator[None]:
     """Start processes that neither hear Ctrl-C nor import the user's script.
 
-    Ctrl-C is for the process that started them; the mask that keeps it from them is inherited. And
-    they do not need the script, which may have no guard against being run again, or come from
-    standard input.
+    Ctrl-C is for the process that started them; the mask that keeps it from them is inherited
+    (where there are none, as on Windows, they must ignore it themselves). And they do not need the
+    script, which may have no guard against being run again, or come from standard input.
     """
-    resource_tracker.ensure_running()  # now, since it takes the mask off when it starts
-    main, mask = sys.modules["__main__"], signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        with _interrupts_afterwards():
+    main = sys.modules["__main__"]
+    with _masked_interrupts(), _interrupts_afterwards():
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
             yield
+        finally:
+            sys.modules["__main__"] = main
+
+
+@contextmanager
+def _masked_interrupts() -> Iterator[None]:
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # now, since it takes the mask off when it starts
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
     finally:
-        sys.modules["__main__"] = main
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 

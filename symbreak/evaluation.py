@@ -56,7 +56,7 @@ class Evaluator:
         self.n_nonfinite = 0
         self._objective = _objective(problem)
         self._sizes = np.array(problem.topology.sizes)
-        n_ridge = problem.topology.hidden[-1] if problem.alpha > 0 else 0
+        n_ridge = problem.topology.hidden[-1] if problem.ridge > 0 else 0
         self._XT = _sample_rows(problem.train.X, n_ridge)
         self._YT = _sample_rows(problem.train.y, n_ridge)
         self._roots = np.sqrt(_weights(problem.train))
@@ -139,7 +139,7 @@ class Evaluator:
             problem.task,
             vector,
             network.fit_output_weights(
-                A, _scale(problem) * train.y, train.weights, problem.alpha, shift=shift
+                A, _scale(problem) * train.y, train.weights, problem.ridge, shift=shift
             ),
             problem.inputs,
             problem.targets,
@@ -157,9 +157,9 @@ def network_error(model: Model, problem: Problem) -> float:
     outputs = model.weighted_sums(train.X)
     scale = _scale(problem)
     error = network.outputs_error(outputs, train.y, problem.output_error, scale, train.weights)
-    if problem.alpha > 0:
+    if problem.ridge > 0:
         V, total_weight = model.output_weights / scale, float(_weights(train).sum())
-        error += network.ridge(model.theta, V, problem.alpha, total_weight, shift=shift)
+        error += network.ridge(model.theta, V, problem.ridge, total_weight, shift=shift)
     return error
 
 
@@ -182,7 +182,7 @@ def _objective(problem: Problem) -> _kernels.Objective:
         output_shift=bool(problem.output_shift),
         output_tanh=problem.output_error == "tanh",
         weighted=train.weights is not None,
-        alpha=float(problem.alpha),
+        alpha=float(problem.ridge),
     )
 
 

@@ -82,14 +82,22 @@ class History:
     def _note_rates(self) -> None:
         """Errors count where the one on the validation set improves (paper-notes 15b)."""
         problem = self._problem
-        if problem.validation is None:
+        if problem.validation is None or problem.alpha == "auto":  # whose ridge is not set yet
             return
-        model = self._solve(self.theta)
-        validation = model.error_on(problem.validation)
-        if not self.rates or validation < self.rates[-1][2]:
-            test = np.nan if problem.test is None else model.error_on(problem.test)
-            self.rates.append((self.curve[-1][0], model.error_on(problem.train), validation, test))
+        if self.note_model(self._solve(self.theta), int(self.curve[-1][0])):
             self.selected = self.theta
+
+    def note_model(self, model: Model, n_evaluations: int) -> bool:
+        """Note the errors of a network, and return whether it is the best on the validation set."""
+        problem = self._problem
+        if problem.validation is None:
+            return False
+        validation = model.error_on(problem.validation)
+        if self.rates and not validation < self.rates[-1][2]:
+            return False
+        test = np.nan if problem.test is None else model.error_on(problem.test)
+        self.rates.append((n_evaluations, model.error_on(problem.train), validation, test))
+        return True
 
     def absorb(self, later: History, n_before: int) -> None:
         """Add the notes on a start that followed ``n_before`` evaluations of others."""

@@ -23,8 +23,16 @@ ENOUGH = 3
 
 
 class Optimum(NamedTuple):
-    """What a start ended in: its error, and its outputs on some training samples."""
+    """What a start ended in.
 
+    Attributes:
+        score: What optima are ordered by, the smaller the better: the error, or the negative
+            logarithm of the evidence.
+        error: Mean squared error on the training set.
+        outputs: Outputs on some training samples.
+    """
+
+    score: float
     error: float
     outputs: Array
 
@@ -68,7 +76,7 @@ def label_optima(optima: list[Optimum]) -> list[int]:
     """
     labels = [-1] * len(optima)
     leaders: list[Optimum] = []
-    for i in sorted(range(len(optima)), key=lambda i: (optima[i].error, i)):
+    for i in sorted(range(len(optima)), key=lambda i: (optima[i].score, i)):
         found = (n for n, leader in enumerate(leaders) if is_same(leader, optima[i]))
         labels[i] = next(found, len(leaders))
         if labels[i] == len(leaders):

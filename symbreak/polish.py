@@ -17,9 +17,7 @@ from numpy.typing import ArrayLike
 from symbreak import _polish_kernels as kernels
 from symbreak._blas import one_blas_thread
 from symbreak._checks import Array, check_count, check_finite, check_real, check_theta
-from symbreak._kernels import feasible
 from symbreak._linearisation import Linearisation, jacobian_cost
-from symbreak.activations import TANH
 from symbreak.evaluation import Evaluator
 from symbreak.models import Model
 from symbreak.network import CLASS_SCALE, MIN_OVER_ROUNDING, ROUNDING
@@ -110,6 +108,11 @@ class Polisher:
         n_evaluations: Work so far, in evaluations.
     """
 
+    # what a state holds, besides two vectors
+    _settings: tuple[str, ...] = ("max_iterations", "max_evaluations", "tolerance")
+    _counts: tuple[str, ...] = ("n_iterations", "n_evaluations", "reason")
+    _numbers: tuple[str, ...] = ("error", "_value", "_damping", "_growth")
+
     def __init__(
         self,
         problem: Problem,
@@ -119,12 +122,12 @@ class Polisher:
         max_evaluations: int | None = None,
         tolerance: float = 1e-9,
     ) -> None:
+        self._prepare(problem)
         if max_evaluations is not None:
-            max_evaluations = check_count("max_evaluations", max_evaluations, 2, "for the start")
+            check_count("max_evaluations", max_evaluations, self._least_work, "to say anything")
         self.max_evaluations = max_evaluations
         self.max_iterations = check_count("max_iterations", max_iterations, 0)
         self.tolerance = check_real("tolerance", tolerance, 0.0, 1.0)
-        self._prepare(problem)
         self._theta = self._inside(check_theta(theta, problem.topology.dim))
         self._damping, self._growth = FIRST_DAMPING, 2.0
         self.n_iterations, self.n_evaluations, self.reason = 0, 0, ""
@@ -138,41 +141,26 @@ class Polisher:
         topology, y = problem.topology, problem.train.y
         self._ball = problem.rescale in ("unit", "radius")
         self._radius = math.sqrt(topology.dim) if self._ball else math.inf
-        self._alpha = float(getattr(problem, "alpha", 0.0))  # until problems have it
+        self._alpha = problem.ridge
         self._linearise = Linearisation(problem)
         self._divisor = self._linearise.weight * topology.n_outputs
         self._jacobian_cost = jacobian_cost(
             topology, len(problem.train), output_shift=problem.output_shift
         )
+        self._least_work = 2
         self._zero = (MIN_OVER_ROUNDING * ROUNDING) ** 2 * float(np.mean(y * y))
-        self._judge = self._lead = self._objective(problem)
+        self._evaluate = Evaluator(problem)
+        self._judge = self._lead = self._objective(self._evaluate)
         if problem.output_error == "tanh":
-            self._lead = self._objective(replace(problem, output_error="linear"))
+            linear = replace(problem, output_error="linear")
+            self._lead = self._objective(Evaluator(linear))
 
-    def _objective(self, problem: Problem) -> Objective:
-        evaluate = Evaluator(problem)
-        weights = getattr(problem.train, "weights", None)
-        if (
-            problem.topology.activation is TANH
-            and not self._alpha
-            and weights is None
-            and self._ball
-        ):
-            return lambda theta: float(evaluate(theta[None])[0])
-
-        def error(theta: Array) -> float:  # until problems have it
-            value = self._linearise.fit(theta, self._alpha) / self._divisor
-            return value if math.isfinite(value) else math.inf
-
-        return error
+    def _objective(self, evaluate: Evaluator) -> Objective:
+        return lambda theta: float(evaluate(theta[None])[0])
 
     def _inside(self, theta: Array) -> Array:
         check_finite("theta", theta)
-        if not self._ball:
-            return theta.copy()
-        evaluated = np.empty_like(theta)
-        feasible(theta, self.problem.rescale == "radius", evaluated)
-        return evaluated
+        return self._evaluate.evaluated(theta)[0]
 
     @property
     def finished(self) -> bool:
@@ -181,7 +169,7 @@ class Polisher:
 
     def step(self) -> None:
         """Do one iteration: a Jacobian, and trials until one is better or none is left."""
-        if self._affordable(self._jacobian_cost + 1):
+        if self._affordable(self._jacobian_cost):
             with one_blas_thread():
                 self._iterate()
             self._look_around()
@@ -199,14 +187,15 @@ class Polisher:
 
     def _iterate(self) -> None:
         here = self._linearise
-        total = here(self._theta, self._alpha)
+        total = self._linearised()
         self.n_iterations += 1
         self.n_evaluations += self._jacobian_cost
-        diagonal = here.G.diagonal() + self._alpha
-        if self._is_stationary(diagonal, total):
+        if kernels.is_stationary(
+            self._theta, here.G, here.g, self._alpha, self._radius, RIGHT_ANGLE**2 * total
+        ):
             self.reason = "converged: gradient"
             return
-        largest = float(diagonal.max())
+        largest = float(here.G.diagonal().max()) + self._alpha
         while self._affordable(1):
             trial, promised = self._propose(self._damping * largest)
             if promised >= 0:
@@ -221,6 +210,9 @@ class Polisher:
                     self.reason = "converged: error"
                     return
             self._damp()
+
+    def _linearised(self) -> float:
+        return self._linearise(self._theta, self._alpha)
 
     def _propose(self, damping: float) -> tuple[Array, float]:
         """The best vector by the damped model, and the fall of the error that it promises."""
@@ -248,14 +240,6 @@ class Polisher:
         self._growth *= 2.0
         if self._damping > MAX_DAMPING:
             self.reason = "converged: step"
-
-    def _is_stationary(self, diagonal: Array, total: float) -> bool:
-        """Whether the gradient is zero, but for what pushes against the sphere."""
-        theta = self._theta
-        gradient = self._linearise.g + self._alpha * theta
-        if float(theta @ theta) >= self._radius**2 * (1 - 1e-9):
-            gradient = gradient + max(0.0, -float(gradient @ theta) / self._radius**2) * theta
-        return bool(np.all(np.abs(gradient) <= RIGHT_ANGLE * np.sqrt(diagonal * total)))
 
     def _look_around(self) -> None:
         """End where there is nothing to gain, or no iteration left."""
@@ -296,8 +280,8 @@ class Polisher:
             targets=problem.targets,
             output="tanh" if classes else "linear",
             classes=problem.classes,
-            feature_names=getattr(problem, "feature_names", ()),  # until problems have it
-            target_names=getattr(problem, "target_names", ()),  # until problems have it
+            feature_names=problem.feature_names,
+            target_names=problem.target_names,
             origin={"problem": problem.name, "error": self.error, "polish": self.reason},
         )
 
@@ -305,11 +289,11 @@ class Polisher:
         """Everything needed to continue, in arrays and JSON-able values."""
         return {
             "problem": self.problem.digest,
-            "settings": {name: getattr(self, name) for name in SETTINGS},
-            "counts": {name: getattr(self, name) for name in COUNTS},
+            "settings": {name: getattr(self, name) for name in self._settings},
+            "counts": {name: getattr(self, name) for name in self._counts},
             "best": self.theta.copy(),
             "theta": self._theta.copy(),
-            "numbers": np.array([getattr(self, name) for name in NUMBERS]),
+            "numbers": np.array([getattr(self, name) for name in self._numbers]),
         }
 
     @classmethod
@@ -319,16 +303,11 @@ class Polisher:
             raise ValueError(f"the state is of another problem than this {problem.name}, or data.")
         try:
             polisher = cls(problem, state["theta"], **state["settings"])
-            for name in COUNTS:
+            for name in cls._counts:
                 setattr(polisher, name, state["counts"][name])
-            for name, value in zip(NUMBERS, state["numbers"], strict=True):
+            for name, value in zip(cls._numbers, state["numbers"], strict=True):
                 setattr(polisher, name, float(value))
             polisher.theta = state["best"].copy()
         except KeyError as missing:
             raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
         return polisher
-
-
-SETTINGS = ("max_iterations", "max_evaluations", "tolerance")
-COUNTS = ("n_iterations", "n_evaluations", "reason")
-NUMBERS = ("error", "_value", "_damping", "_growth")

@@ -40,7 +40,10 @@ class RunRecord:
         network_error: Error of the saved network, theta with its output weights, plus penalty.
             It is ``error`` up to rounding, which grows with the condition of the fit.
         model: The network to keep: the one that the validation set selected, if there is such a
-            set, else the one with the best error; None if no error was finite.
+            set; else, where the ridge set itself, the most probable one; else the one with the
+            best error; None if no error was finite.
+        alpha: The ridge of the model; of ``alpha="auto"``, what the data asked for.
+        n_effective: Number of parameters that the data determine, where the ridge set itself.
         generation_evaluations: Evaluations at the end of each generation.
         modified_share: Share of candidates that the breaking modified, per generation.
         step_size: Widest standard deviation of the search after each generation; None for DE.
@@ -73,6 +76,8 @@ class RunRecord:
     penalty: float
     network_error: float
     model: Model | None
+    alpha: float
+    n_effective: float
     generation_evaluations: IntArray
     modified_share: Array
     step_size: Array | None

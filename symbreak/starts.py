@@ -9,6 +9,7 @@ from numpy.random import Generator
 
 from symbreak._checks import check_count
 from symbreak.evaluation import Evaluator
+from symbreak.evidence import EvidencePolisher, EvidenceResult
 from symbreak.history import History
 from symbreak.methods import find_method, make_optimizer
 from symbreak.optimizers import State
@@ -86,6 +87,8 @@ class Start:
         self._note_polish(polisher)
 
     def _note_polish(self, polisher: Polisher) -> None:
+        if isinstance(polisher, EvidencePolisher):
+            return  # errors with different ridges cannot be compared
         error = np.array([polisher.error])
         self.history.note_errors(polisher.theta[None], error, self.n_evaluations - 1)
 
@@ -101,9 +104,15 @@ class Start:
         if self.plan.polish == "none" or self.history.error == np.inf or left < 2:
             self.reason = self.optimizer.stopped or "budget"
             return
-        self._polisher = Polisher(self._problem, self.history.theta, max_evaluations=left)
+        kind = _polisher_of(self._problem)
+        self._polisher = kind(self._problem, self.history.theta, max_evaluations=left)
         self._note_polish(self._polisher)
         self.reason = self._polisher.reason
+
+    def evidence(self) -> EvidenceResult | None:
+        """The network with the ridge that the data ask for, if that is wanted and found."""
+        polisher = self._polisher
+        return polisher.evidence() if isinstance(polisher, EvidencePolisher) else None
 
     @property
     def _search_end(self) -> int:
@@ -131,5 +140,10 @@ class Start:
             raise ValueError(f"the state is of another network than a {problem.topology}.")
         start.history = History.from_state(problem, evaluate.solve, state["history"])
         polished = state["polisher"]
-        start._polisher = None if polished is None else Polisher.from_state(problem, polished)
+        kind = _polisher_of(problem)
+        start._polisher = None if polished is None else kind.from_state(problem, polished)
         return start
+
+
+def _polisher_of(problem: Problem) -> type[Polisher]:
+    return EvidencePolisher if problem.alpha == "auto" else Polisher

@@ -15,9 +15,11 @@ from symbreak._checks import Array, check_count, check_real
 from symbreak._interrupts import deferred_interrupts
 from symbreak._random import stream
 from symbreak.evaluation import Evaluator, network_error
+from symbreak.evidence import Choice, EvidenceResult, better_choice
 from symbreak.history import History
 from symbreak.methods import find_method
 from symbreak.models import Model
+from symbreak.network import CLASS_SCALE
 from symbreak.optima import MAX_SAMPLES, Agreement, Optimum, agreement, label_optima
 from symbreak.optimizers import State
 from symbreak.plans import Plan, make_plan
@@ -123,6 +125,7 @@ class Training:
         self._n_taken = 0  # evaluations of starts that were taken over
         self._ends: list[int] = []  # of those that were not cut short: evaluations at their ends
         self._optima: list[Optimum] = []  # and what they ended in
+        self._choice: Choice | None = None
         self._counters: dict[str, int] = {}
         self._seconds = 0.0
         self.stopped = ""
@@ -199,9 +202,11 @@ class Training:
         self._n_taken += start.n_evaluations
         for name, n in start.optimizer.counters.items():
             self._counters[name] = self._counters.get(name, 0) + n
+        found = start.evidence()
+        self._choice = better_choice(self._choice, found, self._history, self._n_taken)
         if start.reason != "budget":
             self._ends.append(self._n_taken)
-            self._optima.append(self._optimum(start))
+            self._optima.append(self._optimum(start, found))
         if self.plan.polish != "restarts" or start.reason == "budget":
             self.stopped = start.reason
         elif self.max_evaluations - self._n_taken < self.plan.population_size:
@@ -209,11 +214,18 @@ class Training:
         elif self.agreement.is_enough:
             self.stopped = "agreement"
 
-    def _optimum(self, start: Start) -> Optimum:
-        if self.plan.polish != "restarts" or start.history.error == np.inf:
-            return Optimum(start.history.error, np.empty((0, 0)))
-        model = self._evaluate.solve(start.history.theta)
-        return Optimum(start.history.error, model.weighted_sums(self.problem.train.X[:MAX_SAMPLES]))
+    def _optimum(self, start: Start, found: EvidenceResult | None) -> Optimum:
+        error, model = start.history.error, None if found is None else found.model
+        score = error if found is None else -found.log_evidence
+        if self.plan.polish != "restarts" or error == np.inf:
+            return Optimum(score, error, np.empty((0, 0)))
+        if model is None:
+            model = self._evaluate.solve(start.history.theta)
+        elif self.problem.task != "classification":
+            error = model.error_on(self.problem.train)
+        outputs = model.weighted_sums(self.problem.train.X[:MAX_SAMPLES])
+        scale = CLASS_SCALE if self.problem.task == "classification" else 1.0
+        return Optimum(score, error, outputs / scale)
 
     @property
     def agreement(self) -> Agreement:
@@ -222,7 +234,8 @@ class Training:
 
     def record(self, time_is_up: bool = False) -> RunRecord:
         """What the run has found so far; ``time_is_up`` if that is why it ends now."""
-        history, row = self._notes_so_far(), find_method(self.method)
+        history, choice = self._notes_so_far()
+        row = find_method(self.method)
         theta, penalty = self._evaluate.evaluated(history.theta)
         best = self._model(history.theta, history)
         end = (self.n_evaluations, history.error)
@@ -243,7 +256,9 @@ class Training:
             output_weights=np.empty((0, 0)) if best is None else best.output_weights,
             penalty=penalty,
             network_error=(np.inf if best is None else network_error(best, self.problem) + penalty),
-            model=self._model(history.selected, history) if history.rates else best,
+            model=self._chosen(history, choice) or best,
+            alpha=self.problem.ridge if choice is None else choice.alpha,
+            n_effective=np.nan if choice is None else choice.n_effective,
             generation_evaluations=trace[:, 0].astype(np.int64),
             modified_share=trace[:, 1],
             step_size=None if np.isnan(steps).all() else steps,
@@ -256,13 +271,20 @@ class Training:
             seconds=self._seconds,
         )
 
-    def _notes_so_far(self) -> History:
+    def _notes_so_far(self) -> tuple[History, Choice | None]:
         """Those on the starts that ended and on the first of those under way."""
-        history = History(self.problem, self._evaluate.solve)
+        history, choice = History(self.problem, self._evaluate.solve), self._choice
         history.absorb(self._history, 0)
         for start in self._running[:1]:
             history.absorb(start.history, self._n_taken)
-        return history
+            choice = better_choice(choice, start.evidence(), history, self.n_evaluations)
+        return history, choice
+
+    def _chosen(self, history: History, choice: Choice | None) -> Model | None:
+        """The network that the evidence or the validation set has selected, if any."""
+        if choice is not None:
+            return self._with_origin(choice.model, history)
+        return self._model(history.selected, history) if history.rates else None
 
     def _counters_so_far(self) -> dict[str, int]:
         counters = dict(self._counters)
@@ -280,7 +302,10 @@ class Training:
         """The network of a candidate; None if it is not finite, since nothing was found."""
         if not np.isfinite(theta).all():
             return None
-        return self._evaluate.solve(theta).with_origin(
+        return self._with_origin(self._evaluate.solve(theta), history)
+
+    def _with_origin(self, model: Model, history: History) -> Model:
+        return model.with_origin(
             problem=self.problem.name,
             method=self.method,
             seed=self.seed,
@@ -303,8 +328,9 @@ class Training:
             "history": self._history.state(),
             "n_taken": self._n_taken,
             "ends": np.array(self._ends, dtype=np.int64),
-            "optima": np.array([optimum.error for optimum in self._optima]),
+            "optima": np.array([optimum[:2] for optimum in self._optima]).reshape(-1, 2),
             "outputs": {str(i): optimum.outputs for i, optimum in enumerate(self._optima)},
+            "choice": None if self._choice is None else self._choice.state(),
             # those that run ahead in other threads begin again
             "start": self._running[0].state() if self._running else None,
         }
@@ -334,9 +360,10 @@ class Training:
         self._n_taken = check_count("n_taken", state["n_taken"], 0)
         self._ends = [int(n) for n in state["ends"]]
         self._optima = [
-            Optimum(float(error), state["outputs"][str(i)])
-            for i, error in enumerate(state["optima"])
+            Optimum(float(score), float(error), state["outputs"][str(i)])
+            for i, (score, error) in enumerate(state["optima"])
         ]
+        self._choice = None if state["choice"] is None else Choice.from_state(state["choice"])
         start = state["start"]
         self._running = (
             [] if start is None else [Start.from_state(problem, self.plan, start, self._evaluate)]

@@ -76,7 +76,7 @@ def iterate(theta, problem, damping):
     promised = -(step @ G @ step + 2 * g @ step) / Y.size
     trial = theta + step
     A = network.hidden_outputs(trial, topology, X, shift=problem.output_shift)
-    return trial, network.fit_error(A, Y, "linear"), promised
+    return trial, float(np.mean((Y - A @ network.fit_output_weights(A, Y)) ** 2)), promised
 
 
 def exact_gradient(theta, sizes, X, Y, alpha, weights, digits=60):

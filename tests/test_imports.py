@@ -20,6 +20,7 @@ LAYERS = [
     {"_kernels", "models"},
     {"evaluation", "optimizers"},
     {"methods", "history", "polish", "_linearisation", "_polish_kernels", "optima"},
+    {"evidence"},
     {"plans", "records"},
     {"starts"},
     {"training"},

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from symbreak import Evaluator, Problem, Topology, _polish_kernels, load_problem, train
 from symbreak._linearisation import Linearisation, jacobian_cost
 from symbreak.activations import ACTIVATIONS
+from symbreak.evaluation import network_error
 from symbreak.models import Model
 from symbreak.polish import Polisher, polish
 from tests import reference_polish
@@ -47,7 +48,7 @@ def options_of(problem):
     return {
         "shift": problem.output_shift,
         "alpha": problem.alpha,
-        "weights": getattr(problem.train, "weights", None),
+        "weights": problem.train.weights,
     }
 
 
@@ -97,9 +98,11 @@ def test_the_normal_equations_are_the_twins_and_the_gradient_that_of_finite_diff
     assert gradient == pytest.approx(np.array(differences), abs=1e-6 * np.abs(gradient).max())
 
 
-def test_the_gradient_is_that_of_sixty_digits():
-    problem = make_problem("2-3-2", K=9, alpha=0.01, weights=True, output_shift=True)
-    theta = np.random.default_rng(3).normal(size=problem.topology.dim)
+@pytest.mark.parametrize(("size", "alpha"), [(1.0, 0.01), (1.0, 0.0), (0.01, 0.0), (0.01, 0.01)])
+def test_the_gradient_is_that_of_sixty_digits(size, alpha):
+    """Also where weights are small, hidden outputs nearly dependent and output weights large."""
+    problem = make_problem("2-4-2", K=9, alpha=alpha, weights=True, output_shift=True)
+    theta = size * np.random.default_rng(3).normal(size=problem.topology.dim)
     here = Linearisation(problem)
     here(theta, problem.alpha)
     exact = reference_polish.exact_gradient(
@@ -107,10 +110,12 @@ def test_the_gradient_is_that_of_sixty_digits():
         problem.topology.sizes,
         problem.train.X,
         problem.train.y,
-        0.01,
+        alpha,
         problem.train.weights,
     )
-    assert here.g + problem.alpha * theta == pytest.approx(exact, rel=1e-11)
+    assert here.g + problem.alpha * theta == pytest.approx(
+        exact, rel=1e-10 / size**2, abs=1e-10 * np.abs(exact).max()
+    )
 
 
 def test_the_jacobian_is_that_of_the_residual_where_the_residual_is_zero():
@@ -224,12 +229,12 @@ def test_a_problem_with_a_ball_is_polished_inside_it(start, rescale):
 
 
 def test_without_a_ball_weights_may_grow():
-    inside, outside = load_problem("inc-sinc"), load_problem("inc-sinc")
-    object.__setattr__(outside, "rescale", "none")
+    problem = load_problem("inc-sinc")
+    object.__setattr__(problem, "rescale", "none")
     theta = np.random.default_rng(2).uniform(-1, 1, size=10)
-    free = run(Polisher(outside, theta, max_iterations=60))
-    assert np.linalg.norm(free.theta) > math.sqrt(10)
-    assert free._value < run(Polisher(inside, theta, max_iterations=60))._value
+    polisher = run(Polisher(problem, theta, max_iterations=60))
+    assert np.linalg.norm(polisher.theta) > math.sqrt(10)
+    assert polisher.error < 0.01
 
 
 def test_the_ridge_shrinks_the_network_and_is_part_of_the_error():
@@ -316,9 +321,7 @@ def test_classes_are_polished_by_the_evaluators_error(output_error):
     evaluate = Evaluator(problem)
     result = polish(theta, problem, max_iterations=30)
     assert result.error == evaluate(result.theta[None])[0] < 0.7 * evaluate(theta[None])[0]
-    assert evaluate.network_error(result.theta, result.model.output_weights) == pytest.approx(
-        result.error, rel=1e-6
-    )
+    assert network_error(result.model, problem) == pytest.approx(result.error, rel=1e-6)
 
 
 def test_a_polish_continues_from_its_state_bit_by_bit():
@@ -345,7 +348,7 @@ def test_work_is_counted_and_never_exceeds_the_budget():
     problem = load_problem("sinc")
     theta = np.random.default_rng(0).uniform(-1, 1, size=10)
     cost = jacobian_cost(problem.topology, 200)
-    assert 3 <= cost <= 10
+    assert 5 <= cost <= 30
     for budget in (2, 2 + cost, 3 * cost, 100):
         result = polish(theta, problem, max_evaluations=budget)
         assert result.n_evaluations <= budget

@@ -1,5 +1,7 @@
 """The trainer: short searches, polishes and restarts, whatever the threads and interruptions."""
 
+import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -144,7 +146,8 @@ def test_optima_are_the_same_if_their_functions_are():
     rng = np.random.default_rng(0)
     f, g = rng.normal(size=(50, 2)), rng.normal(size=(50, 2))
     near = 0.05 * np.sqrt(0.01) * rng.normal(size=f.shape)
-    optima = [Optimum(0.02, g), Optimum(0.01, f), Optimum(0.0101, f + near), Optimum(0.03, f + g)]
+    optima = [(0.02, g), (0.01, f), (0.0101, f + near), (0.03, f + g)]
+    optima = [Optimum(error, error, outputs) for error, outputs in optima]
     assert label_optima(optima) == [1, 0, 0, 2]
     assert label_optima([]) == []
 
@@ -157,3 +160,60 @@ def test_what_starts_say_is_counted():
     # the bound is the largest probability that six starts miss with a chance of one in twenty
     assert (1 - said.better) ** 6 == pytest.approx(0.05)
     assert agreement([]).n_starts == 0
+
+
+def noisy(validation):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(90, 3))
+    y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * rng.normal(size=90)
+    data = {"validation": (X[60:], y[60:])} if validation else {}
+    return Problem.from_arrays(
+        X[:60], y[:60], hidden=(6,), alpha="auto", rescale="none", output_shift=True, **data
+    )
+
+
+@pytest.mark.parametrize("validation", [False, True])
+def test_a_ridge_that_sets_itself_is_the_same_whatever_threads_and_interruptions(validation):
+    problem = noisy(validation)
+    options = {"max_evaluations": 12_000, "seed": 1}
+    whole = train(problem, **options)
+    assert outcome(train(problem, **options, threads=3)) == outcome(whole)
+    run = Training(problem, **options)
+    for n in itertools.count():
+        if run.finished:
+            break
+        run.step()
+        if n % 11 == 0:
+            run = Training.from_state(problem, through_json(run.state()))
+    record = run.record()
+    assert outcome(record) == outcome(whole)
+    assert (record.alpha, record.n_effective) == (whole.alpha, whole.n_effective)
+    timed = train(problem, max_time=0.1, seed=1)
+    counted = train(problem, max_evaluations=timed.n_evaluations, seed=1)
+    assert outcome(timed) == outcome(counted)
+
+
+def test_a_ridge_that_sets_itself_overfits_less_than_none():
+    problem = noisy(validation=False)
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(500, 3))
+    y = X[:, 0] + np.sin(2 * X[:, 1])
+    auto = train(problem, max_evaluations=20_000, seed=0)
+    none = train(dataclasses.replace(problem, alpha=0.0), max_evaluations=20_000, seed=0)
+    assert auto.model.error(X, y) < 0.5 * none.model.error(X, y)
+    assert 4 < auto.n_effective < problem.topology.dim + 7
+    assert auto.alpha > 0
+
+
+def test_the_most_probable_start_is_kept():
+    problem = noisy(validation=False)
+    record = train(problem, max_evaluations=20_000, seed=0)
+    results = []
+    for number in range(len(record.starts)):
+        start = Training(problem, max_evaluations=20_000, seed=0)._new_start(number)
+        while not start.finished:
+            start.step()
+        results.append(start.evidence())
+    best = max(results, key=lambda result: result.log_evidence)
+    assert best.alpha == record.alpha
+    assert np.array_equal(best.model.output_weights, record.model.output_weights)

@@ -22,7 +22,7 @@ def merge(
 ) -> None:
     """Join stores, such as those of shards; conflicting results are refused."""
     added = merge_stores(target, sources)
-    console.print(f"{added:,} runs added to {target}")
+    _say(f"{added:,} runs added to {target}")
 
 
 @app.command()
@@ -30,9 +30,9 @@ def check(store: StorePath) -> None:
     """Check a store to the last byte, and say in words what is wrong."""
     faults = check_store(store)
     if faults:
-        fail("\n  ".join([f"{store} is damaged:", *faults]), code=1)
-    with Store(store, create=False) as opened:
-        console.print(
+        fail("\n  ".join([f"{store} is not sound:", *faults]), code=1)
+    with Store(store, create=False, read_only=True) as opened:
+        _say(
             f"{store} is sound: {opened.count('run'):,} finished runs, "
             f"{opened.count('failure'):,} failed, {opened.count('checkpoint'):,} under way"
         )
@@ -47,8 +47,12 @@ def export(
     """Write the runs as plain files."""
     if csv is None and ioh is None:
         raise ValueError("say where to: --csv FOLDER, --ioh FOLDER, or both.")
-    with Store(store, create=False) as opened:
+    with Store(store, create=False, read_only=True) as opened:
         if csv is not None:
-            console.print(f"{len(export_csv(opened, csv))} tables in {csv}")
+            _say(f"{len(export_csv(opened, csv))} tables in {csv}")
         if ioh is not None:
-            console.print(f"{len(export_ioh(opened, ioh))} data sets for IOHanalyzer in {ioh}")
+            _say(f"{len(export_ioh(opened, ioh))} data sets for IOHanalyzer in {ioh}")
+
+
+def _say(text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)  # a file's name is not markup

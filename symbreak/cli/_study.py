@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn, track
+from rich.markup import escape
+from rich.progress import track
 from rich.table import Table
 
 from symbreak._checks import check_count, check_real
 from symbreak.cli._console import console
+from symbreak.cli._study_view import StudyView, duration
 from symbreak.experiments import (
     BUILT_IN,
+    RunSpec,
     Store,
+    StudyResult,
     StudySpec,
-    Update,
     missing_runs,
-    relative_work,
     run_study,
     seconds_per_evaluation,
 )
@@ -50,53 +52,66 @@ def study_command(
     check_count("--workers", workers, 0)
     check_real("--checkpoint-every", checkpoint_every, 0, 1e9)
     if dry_run and not store.exists():
-        _print_plan(spec, Counter((run.problem, run.method) for run in spec.runs()), workers)
+        counts = Counter((run.problem, run.method) for run in _of_shard(spec, part))
+        _print_plan(spec, counts, part, workers)
         return
-    with Store(store) as opened:
+    with Store(store, read_only=dry_run) as opened:
         todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed)
         counts = Counter((run.problem, run.method) for run in todo)
+        for difference in opened.differences(spec):
+            console.print(f"Note: {difference}; they are kept apart.", markup=False, soft_wrap=True)
         if dry_run:
-            _print_plan(spec, counts, workers)
+            _print_plan(spec, counts, part, workers)
             return
-        console.print(_extent(spec, counts))
+        console.print(_extent(spec, counts, part))
         if not counts:
             return
-        view = _View(spec, counts)
-        try:
-            with Live(view, console=console, refresh_per_second=4):
-                result = run_study(
-                    spec,
-                    opened,
-                    workers=workers,
-                    shard=part,
-                    retry_failed=retry_failed,
-                    checkpoint_every=checkpoint_every,
-                    on_run=view.update,
-                )
-        finally:
-            if not console.is_terminal:
-                console.print()  # where there is no live view its last line has no end
-    console.print(f"{result.finished:,} runs added to {store}")
+        with StudyView(spec, counts, opened.checkpoints()) as view:
+            result = run_study(
+                spec,
+                opened,
+                workers=workers,
+                shard=part,
+                retry_failed=retry_failed,
+                checkpoint_every=checkpoint_every,
+                on_run=view.update,
+            )
+    _print_end(result, study, store)
+
+
+def _print_end(result: StudyResult, study: str, store: Path) -> None:
+    """What was done and how to go on; the exit code says the same."""
+    console.print(f"{result.finished:,} runs added to {store}", markup=False, soft_wrap=True)
     again = f"symbreak study {study} --store {store}"
     if result.failed:
         console.print(
             f"{result.failed:,} runs failed; why is in the store. Try again with: "
             f"{again} --retry-failed",
+            markup=False,
             soft_wrap=True,
         )
     if result.interrupted:
-        console.print(f"Stopped early; nothing is lost. Go on with: {again}", soft_wrap=True)
+        console.print(
+            f"Stopped early; nothing is lost. Go on with: {again}", markup=False, soft_wrap=True
+        )
         raise typer.Exit(130)
     if result.failed:
         raise typer.Exit(1)
 
 
-def _extent(spec: StudySpec, counts: Counter[tuple[str, str]]) -> str:
+def _of_shard(spec: StudySpec, shard: tuple[int, int]) -> Iterator[RunSpec]:
+    return islice(spec.runs(), shard[0] - 1, None, shard[1])
+
+
+def _extent(spec: StudySpec, counts: Counter[tuple[str, str]], shard: tuple[int, int]) -> str:
+    i, n = shard
+    planned = len(range(i - 1, spec.n_runs, n))
+    name, part = f"[bold]{escape(spec.name)}[/bold]", f" of shard {i}/{n}" if n > 1 else ""
     if not counts:
-        return f"[bold]{spec.name}[/bold]: nothing to do, all {spec.n_runs:,} runs are there"
+        return f"{name}: nothing to do, all {planned:,} runs{part} are there"
     sizes = f"{len(spec.problems)} problems, {len(spec.methods)} methods"
     return (
-        f"[bold]{spec.name}[/bold]: {counts.total():,} runs to do of {spec.n_runs:,} "
+        f"{name}: {counts.total():,} runs to do of {planned:,}{part} "
         f"({sizes}, {spec.repetitions} repetitions)"
     )
 
@@ -111,72 +126,11 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return i, n
 
 
-class _View:
-    """Bars per problem and overall, runs per minute, time left, best errors so far."""
-
-    def __init__(self, spec: StudySpec, counts: Counter[tuple[str, str]]) -> None:
-        self._started = time.monotonic()
-        self._work = {run.problem: relative_work(run) for run in spec.first_runs()}
-        self._runs: Counter[str] = Counter()
-        for (problem, _), n in counts.items():
-            self._runs[problem] += n
-        self._finished: Counter[str] = Counter()
-        self._under_way: dict[str, tuple[str, float]] = {}  # key -> problem, share done
-        self._best: dict[str, tuple[float, str]] = {}
-        self._bars = Progress(
-            TextColumn("{task.description:<14}"),
-            BarColumn(bar_width=30),
-            TextColumn("{task.fields[runs]:>10}"),
-            TextColumn("{task.fields[best]}", style="dim"),
-        )
-        self._tasks = {
-            name: self._bars.add_task(name, total=1.0, runs="", best="") for name in self._runs
-        }
-        self._overall = self._bars.add_task("all", total=1.0, runs="", best="")
-
-    def update(self, update: Update) -> None:
-        """Take in news of a run."""
-        run = update.run
-        if update.status == "running":
-            self._under_way[run.key] = run.problem, update.n_evaluations / run.max_evaluations
-        else:
-            self._under_way.pop(run.key, None)
-            self._finished[run.problem] += 1
-        if update.error < self._best.get(run.problem, (float("inf"), ""))[0]:
-            self._best[run.problem] = update.error, run.method
-
-    def _done(self, problem: str) -> float:
-        """Runs of a problem that are done, in fractions too."""
-        under_way = sum(share for name, share in self._under_way.values() if name == problem)
-        return self._finished[problem] + under_way
-
-    def __rich__(self) -> Progress:
-        for name, task in self._tasks.items():
-            error, method = self._best.get(name, (0.0, ""))
-            self._bars.update(
-                task,
-                completed=self._done(name) / self._runs[name],
-                runs=f"{self._finished[name]}/{self._runs[name]} runs",
-                best=f"best error {error:.3g} by {method}" if method else "",
-            )
-        total = sum(self._work[name] * n for name, n in self._runs.items())
-        done = sum(self._work[name] * self._done(name) for name in self._runs)
-        share = done / total if total else 1.0
-        runs = f"{self._finished.total()}/{self._runs.total()} runs"
-        self._bars.update(self._overall, completed=share, runs=runs, best=self._pace(share))
-        return self._bars
-
-    def _pace(self, share: float) -> str:
-        elapsed = time.monotonic() - self._started
-        words = f"{60 * self._finished.total() / elapsed:,.0f} runs a minute"
-        if 0 < share < 1:
-            words += f", about {duration(elapsed * (1 - share) / share)} left"
-        return words
-
-
-def _print_plan(spec: StudySpec, counts: Counter[tuple[str, str]], workers: int) -> None:
+def _print_plan(
+    spec: StudySpec, counts: Counter[tuple[str, str]], shard: tuple[int, int], workers: int
+) -> None:
     """What would run, with an estimate of the time from a short calibration."""
-    console.print(_extent(spec, counts))
+    console.print(_extent(spec, counts, shard))
     pairs = [run for run in spec.first_runs() if counts[run.problem, run.method]]
     seconds: Counter[str] = Counter()
     runs: Counter[str] = Counter()
@@ -186,23 +140,14 @@ def _print_plan(spec: StudySpec, counts: Counter[tuple[str, str]], workers: int)
         seconds[run.problem] += n * run.max_evaluations * seconds_per_evaluation(run)  # type: ignore[assignment]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("problem")
-    for heading in ("runs", "evaluations each", "time on one core"):
+    for heading in ("runs", "evaluations", "time on one core"):
         table.add_column(heading, justify="right")
     budgets = {run.problem: run.max_evaluations for run in pairs}
     for problem, n in runs.items():
-        table.add_row(problem, f"{n:,}", f"{budgets[problem]:,}", duration(seconds[problem]))
+        table.add_row(
+            escape(problem), f"{n:,}", f"{budgets[problem]:,}", duration(seconds[problem])
+        )
     console.print(table)
     n_workers = workers or os.cpu_count() or 1
     total = duration(seconds.total() / n_workers)
     console.print(f"about {total} with {n_workers} workers; nothing was run")
-
-
-def duration(seconds: float) -> str:
-    """``50 s``, ``12 min``, ``3.5 h`` or ``2.1 days``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 36 * 3600:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 86400:.1f} days"

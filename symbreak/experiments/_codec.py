@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 DTYPES = ("float64", "int64", "uint32", "bool")  # all that is ever written, little-endian
+MAX_BYTES = 2**32  # of an array; more is not a result of a small network
 
 
 class PackedArray(NamedTuple):
@@ -35,15 +37,39 @@ def unpack(packed: PackedArray) -> NDArray[Any]:
     Raises:
         ValueError: if the bytes are not those of such an array.
     """
-    dtype, shape, data = packed
-    if dtype not in DTYPES:
-        raise ValueError(f"unknown kind of array {dtype!r}")
+    raw = inflate(packed)
+    little = np.frombuffer(raw, dtype=np.dtype(packed.dtype).newbyteorder("<"))
+    return little.reshape(json.loads(packed.shape)).astype(packed.dtype)
+
+
+def inflate(packed: PackedArray) -> bytes:
+    """The bytes of an array, as many as its shape says.
+
+    Raises:
+        ValueError: if there are more or less.
+    """
+    if packed.dtype not in DTYPES:
+        raise ValueError(f"unknown kind of array {packed.dtype!r}")
     try:
-        raw = zlib.decompress(data)
-        little = np.frombuffer(raw, dtype=np.dtype(dtype).newbyteorder("<"))
-        return little.reshape(json.loads(shape)).astype(dtype)
-    except (zlib.error, TypeError) as error:
-        raise ValueError(f"damaged array: {error}") from None
+        shape = json.loads(packed.shape)
+        size = math.prod(shape) * np.dtype(packed.dtype).itemsize
+    except (TypeError, ValueError):
+        raise ValueError(f"damaged array: no shape {packed.shape!r:.40}") from None
+    if not 0 <= size <= MAX_BYTES:
+        raise ValueError(f"damaged array: no shape {packed.shape!r:.40}")
+    return decompress(packed.data, size)
+
+
+def decompress(data: bytes, size: int, *, exactly: bool = True) -> bytes:
+    """Decompressed data of a known size, or of that size at most; never more is taken in."""
+    stream = zlib.decompressobj()
+    try:
+        raw = stream.decompress(data, size + 1)
+    except zlib.error as error:
+        raise ValueError(f"damaged data: {error}") from None
+    if len(raw) > size or (exactly and len(raw) < size) or not stream.eof:
+        raise ValueError(f"damaged data: not the {size:,} bytes that were expected")
+    return raw
 
 
 def split_state(

@@ -2,90 +2,168 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
-from symbreak.experiments._schema import StoreError, connect, explained
-from symbreak.experiments._store import RESULT_COLUMNS, Store, fingerprint_of
-
-_RUN_COLUMNS = ", ".join([*RESULT_COLUMNS, "fingerprint", "seconds", "versions", "finished_at"])
+from symbreak.experiments._codec import inflate
+from symbreak.experiments._columns import Row, fingerprint, packed_of, read_model
+from symbreak.experiments._database import Database
+from symbreak.experiments._errors import StoreError
+from symbreak.experiments._identity import agree
+from symbreak.experiments._schema import TABLES
 
 
 def merge_stores(target: str | Path, sources: Sequence[str | Path]) -> int:
-    """Join the finished runs of ``sources`` into ``target``, all or none of each source.
+    """Join the finished and failed runs of ``sources`` into ``target``.
 
-    Answers how many runs were added. A run that is there already must have the same result.
+    All of a source is taken or nothing. A run that is there already must have the same result.
+
+    Returns:
+        How many finished runs were added.
 
     Raises:
         StoreError: if the same run has different results in two stores.
     """
-    added = 0
-    for source in sources:
-        connect(Path(source), create=False).close()  # all must be whole
-    connection = connect(Path(target), create=True)
-    try:
-        for source in sources:
-            with explained(Path(source)):
-                connection.execute("ATTACH ? AS source", (str(source),))
-                try:
-                    added += _take_over(connection, Path(source))
-                finally:
-                    connection.execute("DETACH source")
-    finally:
-        connection.close()
+    others = [path for path in map(Path, sources) if not _same_file(path, Path(target))]
+    with ExitStack() as stack:
+        theirs = [
+            stack.enter_context(closing(Database(path, create=False, read_only=True)))
+            for path in others
+        ]  # all must be whole before one is touched
+        ours = stack.enter_context(closing(Database(Path(target), create=True)))
+        return sum(_merge(ours, each) for each in theirs)
+
+
+def _same_file(a: Path, b: Path) -> bool:
+    return a.exists() and b.exists() and a.samefile(b)
+
+
+def _merge(ours: Database, theirs: Database) -> int:
+    with ours.transaction():
+        _refuse_conflicts(ours, theirs)
+        numbers = _merge_problems(ours, theirs)
+        for study in theirs.rows("study"):
+            ours.insert("study", study)
+        added = 0
+        for run in theirs.rows("run"):
+            added += _merge_run(ours, theirs, run | {"problem_id": numbers[run["problem_id"]]})
+        for failure in theirs.rows("failure"):
+            if not ours.has("run", failure["key"]):
+                ours.insert("failure", failure)
     return added
 
 
-def _take_over(connection: sqlite3.Connection, source: Path) -> int:
-    (conflicts, example) = connection.execute(
-        "SELECT count(*), min(theirs.key) FROM source.run AS theirs JOIN main.run AS ours "
-        "USING (key) WHERE theirs.fingerprint != ours.fingerprint"
-    ).fetchone()
+def _merge_run(ours: Database, theirs: Database, run: Row) -> bool:
+    """Copy a finished run, unless it is there; whether it was copied."""
+    key = run["key"]
+    if not ours.insert("run", run):
+        return False
+    for table in ("run_array", "run_model"):
+        for row in theirs.rows(table, "WHERE key = ?", (key,)):
+            ours.insert(table, row)
+    for table in ("failure", "checkpoint"):
+        ours.delete(table, key)
+    return True
+
+
+def _refuse_conflicts(ours: Database, theirs: Database) -> None:
+    known = {run["key"]: run for run in ours.rows("run")}
+    conflicts = [
+        run["key"]
+        for run in theirs.rows("run")
+        if run["key"] in known and not _same_result(ours, known[run["key"]], theirs, run)
+    ]
     if conflicts:
         raise StoreError(
-            f"{conflicts} runs of {source} have other results than those already here (such as "
-            f"{example}); they come from another machine or version. Nothing of it was taken."
+            f"{len(conflicts)} runs of {theirs.path} have other results than those already here "
+            f"(such as {min(conflicts)}); they come from another machine or version. Nothing of it "
+            "was taken."
         )
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        connection.execute("INSERT OR IGNORE INTO main.study SELECT * FROM source.study")
-        connection.execute(
-            "INSERT OR IGNORE INTO main.problem (name, facts) "
-            "SELECT name, facts FROM source.problem"
-        )
-        added: int = connection.execute(
-            f"INSERT OR IGNORE INTO main.run (problem_id, {_RUN_COLUMNS}) "
-            f"SELECT ours.id, {_RUN_COLUMNS} FROM source.run AS run "
-            "JOIN source.problem AS theirs ON theirs.id = run.problem_id "
-            "JOIN main.problem AS ours ON ours.facts = theirs.facts"
-        ).rowcount
-        connection.execute("INSERT OR IGNORE INTO main.run_array SELECT * FROM source.run_array")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return added
+
+
+def _same_result(ours: Database, one: Row, theirs: Database, other: Row) -> bool:
+    if one["format"] == other["format"]:
+        return bool(one["fingerprint"] == other["fingerprint"])
+    if one["error"] != other["error"]:  # fingerprints of different formats cover different facts
+        return False
+    curve = "WHERE key = ? AND name IN ('evaluations', 'errors', 'theta') ORDER BY name"
+    parts = [
+        [inflate(packed_of(row)) for row in database.rows("run_array", curve, (one["key"],))]
+        for database in (ours, theirs)
+    ]
+    return parts[0] == parts[1]
+
+
+def _merge_problems(ours: Database, theirs: Database) -> dict[int, int]:
+    """Their problems among ours; by their numbers, ours."""
+    known = {row["id"]: json.loads(row["facts"]) for row in ours.rows("problem")}
+    our_seeds, their_seeds = _data_seeds(ours), _data_seeds(theirs)
+    numbers = {}
+    for row in theirs.rows("problem"):
+        facts, seeds = json.loads(row["facts"]), their_seeds.get(row["id"], set())
+        same = [
+            number
+            for number, other in known.items()
+            if other == facts
+            or ("data" not in other and agree(other, facts) and seeds & our_seeds[number])
+            or ("data" not in facts and agree(facts, other) and seeds & our_seeds[number])
+        ]
+        if not same:
+            same = [1 + max(known, default=0)]
+            ours.insert("problem", row | {"id": same[0]})
+            known[same[0]], our_seeds[same[0]] = facts, seeds
+        numbers[row["id"]] = same[0]
+    return numbers
+
+
+def _data_seeds(database: Database) -> dict[int, set[int]]:
+    """Seeds of the data of each problem; older stores know the data by nothing else."""
+    seeds: dict[int, set[int]] = {row["id"]: set() for row in database.rows("problem")}
+    for run in database.rows("run"):
+        seeds[run["problem_id"]].add(run["data_seed"])
+    return seeds
 
 
 def check_store(path: str | Path) -> list[str]:
     """What is wrong with a store, in words; nothing if it is sound.
 
-    Every page, every reference, and every result against its fingerprint.
+    Every page, every row, every reference, and every result against its fingerprint.
     """
-    faults = []
-    with Store(path, create=False) as store, explained(store.path):
-        for (verdict,) in store._connection.execute("PRAGMA integrity_check"):
-            if verdict != "ok":
-                faults.append(f"page structure: {verdict}")
-        for table, row, parent, _ in store._connection.execute("PRAGMA foreign_key_check"):
-            faults.append(f"row {row} of {table} refers to a {parent} that is not there")
-        for run in store.frame().itertuples():
-            name = f"{run.problem}, {run.method}, repetition {run.repetition}"
+    try:
+        with closing(Database(Path(path), create=False, read_only=True)) as database:
+            return [*_row_faults(database), *database.faults(), *_result_faults(database)]
+    except StoreError as error:
+        return [str(error)]
+
+
+def _row_faults(database: Database) -> Iterator[str]:
+    for table in TABLES:
+        for row, sound in database.checked_rows(table):
+            if not sound:
+                yield f"{_name(row)}: a row of {table} is not what was written"
+
+
+def _result_faults(database: Database) -> Iterator[str]:
+    for run, sound in database.checked_rows("run"):
+        if sound:
+            arrays = _sound(database, "run_array", run["key"])
+            packed = {row["name"]: packed_of(row) for row in arrays}
             try:
-                if fingerprint_of(store, str(run.key)) != run.fingerprint:
-                    faults.append(f"{name}: the result is not what was written")
-            except StoreError as error:
-                faults.append(f"{name}: {error}")
-    return faults
+                if fingerprint(run, packed) != run["fingerprint"]:
+                    yield f"{_name(run)}: the result is not what was written"
+                for row in _sound(database, "run_model", run["key"]):
+                    read_model(row)
+            except (ValueError, KeyError, TypeError) as error:
+                yield f"{_name(run)}: {error}"
+
+
+def _sound(database: Database, table: str, key: str) -> list[Row]:
+    rows = database.checked_rows(table, "WHERE key = ?", (key,))
+    return [row for row, sound in rows if sound]
+
+
+def _name(row: Row) -> str:
+    named = ("method", "repetition", "name", "key", "id", "digest")
+    return ", ".join(f"{part} {row[part]}" for part in named if part in row)

@@ -30,8 +30,19 @@ BUILT_IN = ("smoke", "quick", "paper", "beyond")
 
 STUDY_KEYS = ("name", "problems", "methods", "repetitions", "seed", "data_seed", "data")
 TABLES = ("budgets", "problem", "method", "data_file")
-PROBLEM_KEYS = ("hidden", "population_size", "rescale", "output_error", "output_shift")
+#: Fields of a problem that its data say, or another table of the file.
+_OF_DATA = (
+    *("name", "topology", "task", "train", "validation", "test", "inputs", "targets", "classes"),
+    *("feature_names", "target_names", "max_evaluations", "description"),
+)
+PROBLEM_KEYS = (
+    *("hidden", "activation"),
+    *(field.name for field in dataclasses.fields(Problem) if field.name not in _OF_DATA),
+)
 FILE_KEYS = ("file", "targets", "hidden", "task", "validation", "test", "max_evaluations")
+
+#: Larger numbers do not fit a store.
+MAX_SEED, MAX_BUDGET = 2**63 - 1, 10**15
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,11 @@ class DataFile:
         path = folder / str(settings.pop("file", ""))
         if not path.is_file():
             raise ValueError(f"there is no data file {str(path)!r}; file names a .csv or .npz.")
+        targets = settings.get("targets", [])
+        if not isinstance(targets, list) or not all(isinstance(name, str) for name in targets):
+            raise ValueError(f'targets must be a list of columns, such as ["y"], got {targets!r}.')
+        if settings.get("task") == "classification" and len(targets) > 1:
+            raise ValueError(f"classification has one target, the class, got {targets!r}.")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         return cls(str(path.resolve()), digest, json.dumps(settings, sort_keys=True))
 
@@ -73,11 +89,13 @@ class RunSpec:
     problem_settings: Mapping[str, Any] = field(default_factory=dict)
     method_settings: Mapping[str, Any] = field(default_factory=dict)
     data_file: DataFile | None = None
+    data: str = "fixed"  # or "redrawn": whether other repetitions have other data
 
     @property
     def key(self) -> str:
         """A hash of what determines the result; runs with the same key are the same run."""
         facts = {**dataclasses.asdict(self), "numerics": NUMERICS_VERSION}
+        del facts["data"]  # the data seed says it
         if self.data_file is not None:
             del facts["data_file"]["path"]  # what it says matters, not where it lies
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
@@ -106,7 +124,10 @@ def _load_problem(name: str, seed: int, settings: str, data_file: DataFile | Non
         if not isinstance(hidden, list):
             raise ValueError(f"hidden must be a list of layer sizes, such as [5], got {hidden!r}.")
         sizes = (problem.topology.n_inputs, *hidden, problem.topology.n_outputs)
-        changes["topology"] = Topology(sizes)
+        changes["topology"] = Topology(sizes, problem.topology.activation)
+    if (activation := changes.pop("activation", None)) is not None:
+        sizes = changes.get("topology", problem.topology).sizes
+        changes["topology"] = Topology(sizes, activation)
     if "population_size" in changes:
         changes["population_size"] = {**problem.population_size, **changes["population_size"]}
     return dataclasses.replace(problem, **changes)
@@ -181,15 +202,18 @@ class StudySpec:
         """
         try:
             raw = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:
             raise ValueError(f"the study is not valid TOML: {error}.") from None
+        except RecursionError:
+            raise ValueError("the study is not valid: it is nested too deeply.") from None
         spec = _checked(raw, text, name, folder or Path())
         if spec.n_runs > MAX_RUNS:
             raise ValueError(f"a study has at most {MAX_RUNS:,} runs, got {spec.n_runs:,}.")
-        for run in (
-            spec.first_runs() if try_runs else ()
-        ):  # numbers and shapes are checked by what uses them
-            with _blaming(f"problem {run.problem} with method {run.method}"):
+        # numbers and shapes are checked by what uses them
+        for run in spec.first_runs() if try_runs else ():
+            with _error_context(f"problem {run.problem} with method {run.method}"):
+                if run.max_evaluations > MAX_BUDGET:
+                    raise ValueError(f"at most {MAX_BUDGET:g} evaluations can be done.")
                 run.start()
         return spec
 
@@ -231,6 +255,7 @@ class StudySpec:
             problem_settings=self.problem_settings.get(problem, {}),
             method_settings=settings,
             data_file=self.data_files.get(problem),
+            data=self.data,
         )
 
     def _budget(self, problem: str) -> int:
@@ -265,13 +290,13 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         families = {row.family: None for row in METHODS.values()}
         _check_keys(f"[problem.{problem}] population_size", sizes, families)
     for method, settings in _subtables(raw, "method").items():
-        known = ("problems", "population_size", *find_method(method).setting_names)
+        known = ("problems", "population_size", "polish", *find_method(method).setting_names)
         _check_keys(f"[method.{method}]", settings, known)
-        with _blaming(f"[method.{method}]"):
+        with _error_context(f"[method.{method}]"):
             _names({"problems": problems, **settings}, "problems", "problem", problems)
     for table, settings in files.items():
         _check_keys(f"[data_file.{table}]", settings, FILE_KEYS)
-    with _blaming("[budgets]"):
+    with _error_context("[budgets]"):
         budgets = {key: check_count(key, value, 1) for key, value in budgets.items()}
     return StudySpec(
         name=str(raw.get("name", name)),
@@ -279,7 +304,7 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         methods=methods,
         repetitions=check_count("repetitions", raw.get("repetitions", 1), 1),
         seed=check_count("seed", raw.get("seed", 0), 0),
-        data_seed=check_count("data_seed", raw.get("data_seed", 0), 0),
+        data_seed=_data_seed(raw.get("data_seed", 0)),
         data=check_choice("data", raw.get("data", "fixed"), ("fixed", "redrawn")),
         budgets=budgets,
         problem_settings=_subtables(raw, "problem"),
@@ -291,8 +316,14 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
     )
 
 
+def _data_seed(value: object) -> int:
+    if (seed := check_count("data_seed", value, 0)) > MAX_SEED:
+        raise ValueError(f"data_seed must be below 2^63, got {value!r}.")
+    return seed
+
+
 def _data_file(table: str, settings: Mapping[str, Any], folder: Path) -> DataFile:
-    with _blaming(f"[data_file.{table}]"):
+    with _error_context(f"[data_file.{table}]"):
         return DataFile.from_table(settings, folder)
 
 
@@ -328,7 +359,7 @@ def _subtables(raw: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
 
 
 @contextmanager
-def _blaming(where: str) -> Iterator[None]:
+def _error_context(where: str) -> Iterator[None]:
     """Say in which part of the study file an error was."""
     try:
         yield

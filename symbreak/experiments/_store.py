@@ -2,70 +2,65 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
-import os
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
+from symbreak.experiments import _frames
 from symbreak.experiments._codec import PackedArray, join_state, pack, split_state, unpack
-from symbreak.experiments._schema import StoreError, connect, explained
+from symbreak.experiments._columns import (
+    ARRAYS,
+    Row,
+    model_row,
+    now,
+    packed_of,
+    read_model,
+    run_row,
+)
+from symbreak.experiments._database import Database
+from symbreak.experiments._errors import StoreError
+from symbreak.experiments._identity import (
+    Facts,
+    agree,
+    describe_differences,
+    facts_of,
+    label_runs,
+)
+from symbreak.experiments._run import CheckpointError
 from symbreak.experiments._spec import RunSpec, StudySpec
-from symbreak.methods import find_method
-from symbreak.problems import Problem
+from symbreak.models import Model
 from symbreak.records import RunRecord
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: What of a record is kept as arrays; the rest are columns.
-ARRAYS = (
-    "evaluations",
-    "errors",
-    "theta",
-    "output_weights",
-    "modified_share",
-    "step_size",
-    "spread",
-    "rates",
-)
-#: Columns that the result determines, or that determine it; times and versions apart.
-RESULT_COLUMNS = (
-    *("key", "method", "family", "repetition", "seed", "data_seed", "population_size"),
-    *("max_evaluations", "settings", "error", "penalty", "network_error", "train_rate"),
-    *("validation_rate", "test_error", "n_evaluations", "n_nonfinite", "n_repairs", "n_bounded"),
-)
 
 
 class Store:
     """Finished runs, failures and checkpoints of a study.
 
     Every process opens its own. A run is written whole or not at all, and a run that is
-    there already is left as it is.
+    there already is left as it is. Whatever is read is checked to be what was written.
 
     Args:
         path: The file.
         create: Make it if it is missing.
+        read_only: Never write to it; so it is anyway where it cannot be written to.
 
     Raises:
-        StoreError: if it cannot be opened, is damaged, or another version's.
+        StoreError: if it cannot be opened, is damaged, or a later version's.
     """
 
-    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+    def __init__(self, path: str | Path, *, create: bool = True, read_only: bool = False) -> None:
         self.path = Path(path)
-        self._connection = connect(self.path, create=create)
-        self._identity = os.stat(self.path)
+        self._database = Database(self.path, create=create, read_only=read_only)
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -73,149 +68,159 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def remember(self, spec: StudySpec) -> None:
+    def add_study(self, spec: StudySpec) -> None:
         """Keep the study file, so that a report can say how to reproduce it."""
         digest = hashlib.sha256(spec.text.encode()).hexdigest()
-        with self._transaction() as execute:
-            execute("INSERT OR IGNORE INTO study VALUES (?, ?, ?)", (digest, spec.name, spec.text))
+        row = {"digest": digest, "name": spec.name, "text": spec.text}
+        with self._database.transaction():
+            self._database.insert("study", row)
 
-    def add(self, run: RunSpec, record: RunRecord) -> None:
-        """Write one finished run; its checkpoint and earlier failure go."""
+    def add(self, run: RunSpec, record: RunRecord, facts: Facts | None = None) -> None:
+        """Write one finished run; its checkpoint and earlier failure go.
+
+        ``facts`` are those of ``facts_of(run)``, if they were found elsewhere already.
+        """
         arrays = {name: getattr(record, name) for name in ARRAYS}
         packed = {name: pack(value) for name, value in arrays.items() if value is not None}
-        last_rates = record.rates[-1, 1:].tolist() if len(record.rates) else [None] * 3
-        rates = [None if rate is None or np.isnan(rate) else rate for rate in last_rates]
-        row = {
-            "key": run.key,
-            "method": run.method,
-            "family": find_method(run.method).family,
-            "repetition": run.repetition,
-            "seed": run.seed,
-            "data_seed": run.data_seed,
-            "population_size": record.population_size,
-            "max_evaluations": run.max_evaluations,
-            "settings": json.dumps(dict(run.method_settings), sort_keys=True),
-            "error": record.error,
-            "penalty": record.penalty,
-            "network_error": record.network_error,
-            **dict(zip(("train_rate", "validation_rate", "test_error"), rates, strict=True)),
-            "n_evaluations": record.n_evaluations,
-            "n_nonfinite": record.n_nonfinite,
-            "n_repairs": record.counters.get("repairs", 0),
-            "n_bounded": record.counters.get("bounded", 0),
-        }
-        row["fingerprint"] = _fingerprint({name: row[name] for name in RESULT_COLUMNS}, packed)
-        row |= {
-            "seconds": record.seconds,
-            "versions": json.dumps(record.versions, sort_keys=True),
-            "finished_at": _now(),
-        }
-        facts = json.dumps(problem_facts(run.load_problem()), sort_keys=True)
-        with self._transaction() as execute:
-            execute(
-                "INSERT OR IGNORE INTO problem (name, facts) VALUES (?, ?)", (run.problem, facts)
-            )
-            (row["problem_id"],) = execute(
-                "SELECT id FROM problem WHERE facts = ?", (facts,)
-            ).fetchone()
-            inserted = execute(
-                f"INSERT OR IGNORE INTO run ({', '.join(row)}) "
-                f"VALUES ({', '.join(':' + name for name in row)})",
-                row,
-            ).rowcount
-            if inserted:
-                _insert_arrays(execute, "run_array", run.key, packed)
-            execute("DELETE FROM checkpoint WHERE key = ?", (run.key,))
-            execute("DELETE FROM failure WHERE key = ?", (run.key,))
+        row = run_row(run, record, packed)
+        model = record.model
+        facts = facts_of(run) if facts is None else facts
+        with self._database.transaction():
+            row["problem_id"] = self._problem_number(run, facts)
+            if self._database.insert("run", row):
+                self._insert_arrays("run_array", run.key, packed)
+                if model is not None:
+                    self._database.insert("run_model", model_row(run.key, model))
+            self._database.delete("checkpoint", run.key)
+            self._database.delete("failure", run.key)
+
+    def _problem_number(self, run: RunSpec, facts: Facts) -> int:
+        """The row of a problem; that of an older store, if all that is known of it agrees."""
+        text = json.dumps(facts, sort_keys=True)
+        rows = list(self._database.rows("problem", "WHERE name = ?", (run.problem,)))
+        for row in rows:
+            known = json.loads(row["facts"])
+            if row["facts"] == text or ("data" not in known and self._same_data(row, run, facts)):
+                return int(row["id"])
+        number = 1 + max((row["id"] for row in self._database.rows("problem")), default=0)
+        self._database.insert("problem", {"id": number, "name": run.problem, "facts": text})
+        return number
+
+    def _same_data(self, problem: Row, run: RunSpec, facts: Facts) -> bool:
+        """Whether a run is on a problem of a store that did not say its data."""
+        runs = self._database.rows("run", "WHERE problem_id = ?", (problem["id"],))
+        seeds = {row["data_seed"] for row in runs if row["format"] == 1}
+        same = len(seeds) > 1 if run.data == "redrawn" else seeds == {run.data_seed}
+        return same and agree(json.loads(problem["facts"]), facts)
 
     def add_failure(self, run: RunSpec, traceback: str) -> None:
         """Record that a run raised; it is left out until a retry is asked for."""
-        row = (run.key, run.problem, run.method, run.repetition, traceback, _now())
-        with self._transaction() as execute:
-            execute("INSERT OR REPLACE INTO failure VALUES (?, ?, ?, ?, ?, ?)", row)
-            execute("DELETE FROM checkpoint WHERE key = ?", (run.key,))
+        row = {
+            "key": run.key,
+            "problem": run.problem,
+            "method": run.method,
+            "repetition": run.repetition,
+            "traceback": traceback,
+            "failed_at": now(),
+        }
+        with self._database.transaction():
+            self._database.delete("failure", run.key)
+            self._database.insert("failure", row)
+            self._database.delete("checkpoint", run.key)
 
     def has(self, key: str) -> bool:
         """Whether a run is finished."""
-        return self._exists("run", key)
+        return self._database.has("run", key)
 
     def has_failed(self, key: str) -> bool:
         """Whether a run has failed."""
-        return self._exists("failure", key)
+        return self._database.has("failure", key)
 
     def save_checkpoint(self, key: str, state: Mapping[str, Any]) -> None:
         """Replace the checkpoint of a run under way, unless it is finished elsewhere."""
         plain, arrays = split_state(state)
         packed = {name: pack(array) for name, array in arrays.items()}
-        with self._transaction() as execute:
+        text = json.dumps({"state": plain, "arrays": sorted(packed)})
+        with self._database.transaction():
             if self.has(key):
                 return
-            execute("DELETE FROM checkpoint WHERE key = ?", (key,))
-            execute("INSERT INTO checkpoint VALUES (?, ?)", (key, json.dumps(plain)))
-            _insert_arrays(execute, "checkpoint_array", key, packed)
+            self._database.delete("checkpoint", key)
+            self._database.insert("checkpoint", {"key": key, "state": text})
+            self._insert_arrays("checkpoint_array", key, packed)
 
     def load_checkpoint(self, key: str) -> dict[str, Any] | None:
-        """The state that a killed run can go on from, or None."""
-        with explained(self.path):
-            query = "SELECT state FROM checkpoint WHERE key = ?"
-            row = self._connection.execute(query, (key,)).fetchone()
-        if row is None:
+        """The state that a killed run can go on from, or None.
+
+        Raises:
+            CheckpointError: if it is damaged.
+        """
+        try:
+            rows = list(self._database.rows("checkpoint", "WHERE key = ?", (key,)))
+            arrays = self._arrays("checkpoint_array", key)
+        except StoreError as error:
+            raise CheckpointError(f"the checkpoint of run {key} is damaged: {error}") from error
+        if not rows:
             return None
-        return join_state(json.loads(row[0]), self._arrays("checkpoint_array", key))
+        facts = json.loads(rows[0]["state"])
+        if facts["arrays"] != sorted(arrays):
+            raise CheckpointError(f"the checkpoint of run {key} is damaged: arrays are missing.")
+        return join_state(facts["state"], arrays)
+
+    def delete_checkpoint(self, key: str) -> None:
+        """Let a run start again."""
+        with self._database.transaction():
+            self._database.delete("checkpoint", key)
 
     def count(self, table: str) -> int:
         """Number of rows of ``run``, ``failure`` or ``checkpoint``."""
-        with explained(self.path):
-            return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        return self._database.count(table)
 
     def studies(self) -> list[tuple[str, str]]:
         """Name and text of the study files whose runs are here."""
-        with explained(self.path):
-            return self._connection.execute("SELECT name, text FROM study ORDER BY name").fetchall()
+        rows = self._database.rows("study")
+        return sorted((row["name"], row["text"]) for row in rows)
 
-    def problems(self) -> dict[str, dict[str, Any]]:
-        """Facts about the problems of finished runs, by name."""
-        with explained(self.path):
-            rows = self._connection.execute(
-                "SELECT name, facts FROM problem ORDER BY id"
-            ).fetchall()
-        return {name: json.loads(facts) for name, facts in rows}
+    def problems(self) -> dict[str, Facts]:
+        """Facts about the problems of finished runs, by their names in the frames."""
+        runs, facts = self._runs()
+        labels = label_runs(runs, facts)
+        found = {}
+        for run in sorted(runs, key=lambda run: (run["problem_id"], run["max_evaluations"])):
+            label = labels[run["key"]]
+            more = {"identity": label.identity, "max_evaluations": run["max_evaluations"]}
+            found[label.problem] = facts[run["problem_id"]] | more
+        return found
+
+    def differences(self, spec: StudySpec) -> list[str]:
+        """Where runs of a study would not be comparable with those here of the same name."""
+        return describe_differences(spec.first_runs(), *self._runs())
+
+    def checkpoints(self) -> set[str]:
+        """Keys of the runs under way."""
+        return {row["key"] for row, _ in self._database.checked_rows("checkpoint")}
 
     def failures(self) -> pd.DataFrame:
         """Runs that raised, with their tracebacks."""
-        return self._query("SELECT * FROM failure ORDER BY problem, method, repetition")
+        return _frames.failures(self._database.rows("failure"))
 
     def frame(self) -> pd.DataFrame:
         """Finished runs, a row each.
 
-        ``error`` is the training error of the record, ``test_error`` the test rate of
-        classification, ``table_error`` whichever of them the paper's Table 1 uses.
+        ``error`` is the training error of the record; ``train_error``, ``validation_error`` and
+        ``test_error`` are those of the network that the validation set selected, rates for
+        classification and else normalised mean squared errors; ``table_error`` is what the
+        paper's Table 1 shows, the test rate of classification and else the error. What was
+        counted has columns ``n_...``.
         """
-        frame = self._query(
-            "SELECT problem.name AS problem, method, family, repetition, error, network_error, "
-            "penalty, train_rate, validation_rate, test_error, "
-            "coalesce(test_error, error) AS table_error, n_evaluations AS evaluations, "
-            "max_evaluations, population_size, seconds, n_nonfinite, n_repairs, n_bounded, seed, "
-            "data_seed, settings, versions, fingerprint, key "
-            "FROM run JOIN problem ON problem.id = problem_id "
-            "ORDER BY problem.name, method, repetition"
-        )
-        rates = ["train_rate", "validation_rate", "test_error"]
-        return frame.astype(dict.fromkeys(rates, float))  # None where there is none
+        return _frames.runs(*self._runs())
 
     def curves(self) -> pd.DataFrame:
         """Best error so far of every run, a row per improvement and one at the end."""
-        return self._long_frame(
-            ("evaluations", "errors"),
-            lambda size, arrays: {"evaluations": arrays["evaluations"], "error": arrays["errors"]},
-        )
+        return self._long_frame(_frames.CURVES)
 
     def rates(self) -> pd.DataFrame:
-        """Error rates of classification runs, a row per improvement of the validation rate."""
-        columns = ("evaluations", "train_rate", "validation_rate", "test_rate")
-        return self._long_frame(
-            ("rates",), lambda size, arrays: dict(zip(columns, arrays["rates"].T, strict=True))
-        )
+        """Errors on training, validation and test set, a row per improvement of the second."""
+        return self._long_frame(_frames.RATES)
 
     def traces(self, max_points: int | None = None) -> pd.DataFrame:
         """Share of modified candidates, and step size of CMA-ES, after every generation.
@@ -223,146 +228,52 @@ class Store:
         With ``max_points`` equal numbers of generations are averaged, so that no run has more
         rows than that; the evaluations are those at the last of them.
         """
-
-        def columns(size: int, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-            shares = arrays["modified_share"]
-            steps = arrays.get("step_size", np.full(len(shares), np.nan))
-            group = -(-len(shares) // max_points) if max_points else 1
-            starts = np.arange(0, len(shares), group)
-            lengths = np.diff(np.append(starts, len(shares)))
-            return {
-                "evaluations": size * (starts + lengths),
-                "modified_share": np.add.reduceat(shares, starts) / lengths,
-                "step_size": np.add.reduceat(steps, starts) / lengths,
-            }
-
-        return self._long_frame(("modified_share", "step_size"), columns)
+        return self._long_frame(_frames.traces_of(max_points))
 
     def spread(self) -> pd.DataFrame:
         """How the candidates of every run were spread over partitions, a row per measurement."""
-        columns = ("evaluations", "partition_share", "conventions")
-        return self._long_frame(
-            ("spread",),
-            lambda size, arrays: dict(
-                zip(columns, arrays.get("spread", np.empty((0, 3))).T, strict=True)
-            ),
-        )
+        return self._long_frame(_frames.SPREAD)
 
-    def network(self, key: str) -> dict[str, NDArray[Any]]:
+    def arrays(self, key: str) -> dict[str, NDArray[Any]]:
         """Everything stored of a run as arrays: theta, output_weights, curve and traces."""
         return self._arrays("run_array", key)
 
-    def _long_frame(
-        self,
-        names: tuple[str, ...],
-        columns: Callable[[int, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
-    ) -> pd.DataFrame:
-        """Columns made of some arrays of every run, below each other, with the run's names."""
-        import pandas as pd
+    def model(self, key: str) -> Model:
+        """The network of a finished run.
 
-        query = (
-            "SELECT run.key, population_size, problem.name, method, repetition FROM run "
-            "JOIN problem ON problem.id = problem_id ORDER BY problem.name, method, repetition"
+        Raises:
+            StoreError: if there is none.
+        """
+        for row in self._database.rows("run_model", "WHERE key = ?", (key,)):
+            return read_model(row)
+        known = "it was run before stores kept models, or found no network" if self.has(key) else ""
+        raise StoreError(
+            f"store {self.path} has no model of run {key}: {known or 'there is no such run'}."
         )
-        with explained(self.path):
-            runs = self._connection.execute(query).fetchall()
-        parts = [columns(size, self._arrays("run_array", key, names)) for key, size, *_ in runs]
-        lengths = [len(part["evaluations"]) for part in parts]
-        frame = {
-            label: np.repeat([run[column] for run in runs], lengths)
-            for column, label in enumerate(("problem", "method", "repetition"), start=2)
-        }
-        for name in parts[0] if parts else ():
-            frame[name] = np.concatenate([part[name] for part in parts])
-        return pd.DataFrame(frame)
+
+    def _runs(self) -> tuple[list[Row], dict[int, Facts]]:
+        """Rows of the finished runs, and facts about their problems by number."""
+        runs = list(self._database.rows("run"))
+        facts = {row["id"]: json.loads(row["facts"]) for row in self._database.rows("problem")}
+        if lost := {run["problem_id"] for run in runs} - set(facts):
+            raise StoreError(f"store {self.path} is damaged: problems {lost} are missing.")
+        return runs, facts
+
+    def _long_frame(self, kind: _frames.LongFrame) -> pd.DataFrame:
+        runs, facts = self._runs()
+        arrays = (self._arrays("run_array", run["key"], kind.arrays) for run in runs)
+        try:
+            return _frames.long(kind, runs, label_runs(runs, facts), arrays)
+        except KeyError as missing:
+            raise StoreError(f"store {self.path} is damaged: {missing} is missing.") from None
 
     def _arrays(self, table: str, key: str, names: tuple[str, ...] = ()) -> dict[str, NDArray[Any]]:
-        with explained(self.path):
-            query = f"SELECT name, dtype, shape, data FROM {table} WHERE key = ?"
-            if names:
-                query += f" AND name IN ({', '.join('?' * len(names))})"
-            rows = self._connection.execute(query, (key, *names)).fetchall()
-        try:
-            return {name: unpack(PackedArray(*packed)) for name, *packed in rows}
-        except ValueError as error:
-            raise StoreError(f"store {self.path}, run {key}: {error}.") from None
+        condition = "WHERE key = ?"
+        if names:
+            condition += f" AND name IN ({', '.join('?' * len(names))})"
+        rows = self._database.rows(table, condition, (key, *names))
+        return {row["name"]: unpack(packed_of(row)) for row in rows}
 
-    def _query(self, sql: str) -> pd.DataFrame:
-        import pandas as pd
-
-        with explained(self.path):
-            cursor = self._connection.execute(sql)
-            columns = [column[0] for column in cursor.description]
-            return pd.DataFrame(cursor.fetchall(), columns=columns)
-
-    def _exists(self, table: str, key: str) -> bool:
-        with explained(self.path):
-            query = f"SELECT 1 FROM {table} WHERE key = ?"
-            return self._connection.execute(query, (key,)).fetchone() is not None
-
-    def _check_presence(self) -> None:
-        """SQLite would go on writing into a file that was deleted, and all of it would be lost."""
-        if not self.path.exists() or not os.path.samestat(os.stat(self.path), self._identity):
-            raise StoreError(f"store {self.path} was removed or replaced while it was in use.")
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Any]:
-        """All of it or nothing, also when the process is killed inside."""
-        with explained(self.path):
-            self._check_presence()
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection.execute
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:  # a full disk rolls back by itself
-                    self._connection.execute("ROLLBACK")
-                raise
-
-
-def problem_facts(problem: Problem) -> dict[str, Any]:
-    """What a report says about a problem."""
-    topology = problem.topology
-    parts = (problem.train, problem.validation, problem.test)
-    return {
-        "name": problem.name,
-        "net": str(topology),
-        "dim": topology.dim,
-        "n_replicas": str(topology.n_replicas),  # beyond what JSON numbers hold everywhere
-        "task": problem.task,
-        "samples": [len(part) for part in parts if part is not None],
-        "rescale": problem.rescale,
-        "output_error": problem.output_error,
-        "output_shift": problem.output_shift,
-        "description": problem.description,
-    }
-
-
-def fingerprint_of(store: Store, key: str) -> str:
-    """The fingerprint of a run as it is in the store now."""
-    columns = ", ".join(RESULT_COLUMNS)
-    with explained(store.path):
-        query = f"SELECT {columns} FROM run WHERE key = ?"
-        values = store._connection.execute(query, (key,)).fetchone()
-    row = dict(zip(RESULT_COLUMNS, values, strict=True))
-    return _fingerprint(row, {name: pack(array) for name, array in store.network(key).items()})
-
-
-def _insert_arrays(
-    execute: Callable[..., Any], table: str, key: str, arrays: Mapping[str, PackedArray]
-) -> None:
-    for name, packed in arrays.items():
-        execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)", (key, name, *packed))
-
-
-def _fingerprint(row: Mapping[str, Any], arrays: Mapping[str, PackedArray]) -> str:
-    """A hash of a result, times and versions apart: equal for equal results, bit by bit."""
-    digest = hashlib.sha256(json.dumps(row, sort_keys=True).encode())
-    for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(zlib.decompress(arrays[name].data))  # compressors differ, data do not
-    return digest.hexdigest()[:32]
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    def _insert_arrays(self, table: str, key: str, arrays: Mapping[str, PackedArray]) -> None:
+        for name, packed in arrays.items():
+            self._database.insert(table, {"key": key, "name": name, **packed._asdict()})

@@ -6,37 +6,38 @@ checkpoint there, or starts again. So any process may be killed at any time.
 
 from __future__ import annotations
 
-import fcntl
 import multiprocessing
 import os
 import signal
-import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from symbreak._blas import one_blas_thread
 from symbreak._checks import check_count, check_real
 from symbreak._interrupts import deferred_interrupts
-from symbreak._processes import detached_start
-from symbreak.experiments._schema import StoreError
+from symbreak._processes import detached_start, end_with_parent
+from symbreak.experiments._errors import StoreError
+from symbreak.experiments._lock import only_driver
+from symbreak.experiments._run import CHECKPOINT_EVERY, CheckpointError, execute
 from symbreak.experiments._spec import RunSpec, StudySpec
 from symbreak.experiments._store import Store
-from symbreak.training import Training
+from symbreak.training import Progress
 
-CHECKPOINT_EVERY = 60.0  # seconds
-REPORT_EVERY = 0.25  # seconds between a worker's words on its progress
 MAX_DEATHS = 5  # a run that takes so many workers with it has failed
+GRACE = 10.0  # seconds that a worker has for a last checkpoint when the driver is gone
 
 
 class Update(NamedTuple):
-    """What the driver tells about a run; ``status`` is running, finished or failed."""
+    """What the driver tells about a run.
+
+    ``status`` is running, finished, failed, or restarted: its checkpoint was damaged.
+    """
 
     run: RunSpec
     status: str
@@ -53,7 +54,7 @@ class StudyResult(NamedTuple):
 
 
 def run_study(
-    spec: StudySpec,
+    spec: StudySpec | str | Path,
     store: Store | str | Path,
     *,
     workers: int = 0,
@@ -65,7 +66,7 @@ def run_study(
     """Do every run of a study that is not in the store.
 
     Args:
-        spec: From ``StudySpec.load``.
+        spec: From ``StudySpec.load``, or what that takes.
         store: Where results go; a path is opened or made.
         workers: Processes; 0 means one per core. Results do not depend on it.
         shard: ``(i, n)`` takes every n-th run, the i-th first: for job arrays.
@@ -78,32 +79,46 @@ def run_study(
     Raises:
         StoreError: if the store cannot be written, or another study is running on it.
     """
+    if not isinstance(spec, StudySpec):
+        spec = StudySpec.load(spec)
+    n_workers = check_count("workers", workers, 0) or os.cpu_count() or 1
+    seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
+    shard = check_shard(shard)
     if not isinstance(store, Store):
         with Store(store) as opened:
             return run_study(
                 spec,
                 opened,
-                workers=workers,
+                workers=n_workers,
                 shard=shard,
                 retry_failed=retry_failed,
-                checkpoint_every=checkpoint_every,
+                checkpoint_every=seconds,
                 on_run=on_run,
             )
-    n_workers = check_count("workers", workers, 0) or os.cpu_count() or 1
-    seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
-    with _only_driver(store.path):
-        store.remember(spec)
+    with only_driver(store.path):
+        store.add_study(spec)
         todo = missing_runs(spec, store, shard=shard, retry_failed=retry_failed)
-        return _Crew(store, n_workers, seconds, on_run or (lambda update: None)).do(todo)
+        return _WorkerPool(store, n_workers, seconds, on_run or (lambda update: None)).do(todo)
+
+
+def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
+    """Return ``(i, n)`` if they are whole numbers with 1 <= i <= n."""
+    try:
+        i, n = shard
+        if not 1 <= check_count("i", i, 1) <= check_count("n", n, 1):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"shard must be (i, n), whole numbers with 1 <= i <= n, got {shard!r}."
+        ) from None
+    return int(i), int(n)
 
 
 def missing_runs(
     spec: StudySpec, store: Store, *, shard: tuple[int, int] = (1, 1), retry_failed: bool = False
 ) -> Iterator[RunSpec]:
     """The runs that ``run_study`` would do, in its order."""
-    i, n = shard
-    if not 1 <= i <= n:
-        raise ValueError(f"shard must be i/n with 1 <= i <= n, got {i}/{n}.")
+    i, n = check_shard(shard)
     return (
         run
         for number, run in enumerate(spec.runs())
@@ -113,30 +128,8 @@ def missing_runs(
     )
 
 
-@contextmanager
-def _only_driver(path: Path) -> Iterator[None]:
-    """Hold the right to work on a store; the system takes it back when the process dies."""
-    file = path.with_name(path.name + ".lock")
-    while True:
-        with file.open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise StoreError(
-                    f"another study is running on {path}. Wait for it; or give each its own "
-                    "--store and --shard, and join them with 'symbreak store merge'."
-                ) from None
-            if not file.exists() or not os.path.samestat(os.fstat(lock.fileno()), file.stat()):
-                continue  # its last holder has just removed it
-            try:
-                yield
-            finally:
-                file.unlink(missing_ok=True)
-            return
-
-
 @dataclass
-class _Member:
+class _Worker:
     """A worker process, the driver's end of its pipe, and what it is doing."""
 
     process: BaseProcess
@@ -149,7 +142,7 @@ class _Member:
             self.pipe.send(run)
 
 
-class _Crew:
+class _WorkerPool:
     """The driver's side: keeps the workers busy and replaces those that die."""
 
     def __init__(
@@ -159,7 +152,7 @@ class _Crew:
         self._checkpoint_every = checkpoint_every
         self._context = multiprocessing.get_context("spawn")
         self._stop = self._context.RawValue("b", 0)  # no lock: a signal handler sets it
-        self._members: list[_Member] = []
+        self._workers: list[_Worker] = []
         self._deaths: Counter[str] = Counter()
         self._again: list[RunSpec] = []  # whose worker died
         self._finished = self._failed = 0
@@ -168,16 +161,16 @@ class _Crew:
         """Do all runs, or as many as there is time for."""
         with deferred_interrupts(self._ask_to_stop, (signal.SIGINT, signal.SIGTERM)):
             try:
-                self._hire(todo)
-                while self._members:
-                    wait([member.pipe for member in self._members])
-                    for member in list(self._members):
-                        while member in self._members and member.pipe.poll():
-                            self._listen(member, todo)
-                    self._hire(todo)
+                self._start_workers(todo)
+                while self._workers:
+                    wait([worker.pipe for worker in self._workers])
+                    for worker in list(self._workers):
+                        while worker in self._workers and worker.pipe.poll():
+                            self._handle_message(worker, todo)
+                    self._start_workers(todo)
             finally:
-                for member in self._members:
-                    member.process.kill()
+                for worker in self._workers:
+                    worker.process.kill()
         return StudyResult(self._finished, self._failed, bool(self._stop.value))
 
     def _ask_to_stop(self) -> None:
@@ -188,9 +181,9 @@ class _Crew:
             return None
         return self._again.pop() if self._again else next(todo, None)
 
-    def _hire(self, todo: Iterator[RunSpec]) -> None:
+    def _start_workers(self, todo: Iterator[RunSpec]) -> None:
         """Start workers while there are places and runs."""
-        while len(self._members) < self._size and (run := self._next(todo)) is not None:
+        while len(self._workers) < self._size and (run := self._next(todo)) is not None:
             pipe, theirs = self._context.Pipe()
             process = self._context.Process(
                 target=_work,
@@ -200,38 +193,38 @@ class _Crew:
             with detached_start():
                 process.start()
             theirs.close()
-            member = _Member(process, pipe, run)
-            self._members.append(member)
-            member.send(run)
+            worker = _Worker(process, pipe, run)
+            self._workers.append(worker)
+            worker.send(run)
 
-    def _listen(self, member: _Member, todo: Iterator[RunSpec]) -> None:
+    def _handle_message(self, worker: _Worker, todo: Iterator[RunSpec]) -> None:
         """Take in one message of a worker, or its death."""
         try:
-            status, n_evaluations, error = member.pipe.recv()
+            status, n_evaluations, error = worker.pipe.recv()
         except (EOFError, OSError):
-            self._bury(member)
+            self._handle_death(worker)
             return
         if status == "broken":
             raise StoreError(error)
         if status != "stopped":
-            self._on_run(Update(member.run, status, n_evaluations, error))
-        if status == "running":
+            self._on_run(Update(worker.run, status, n_evaluations, error))
+        if status in ("running", "restarted"):
             return
         self._finished += status == "finished"
         self._failed += status == "failed"
         following = self._next(todo)
-        member.send(following)  # None sends it home
+        worker.send(following)  # None sends it home
         if following is None:
-            self._members.remove(member)
-            member.process.join(10)
+            self._workers.remove(worker)
+            worker.process.join(10)
         else:
-            member.run = following
+            worker.run = following
 
-    def _bury(self, member: _Member) -> None:
+    def _handle_death(self, worker: _Worker) -> None:
         """A worker died: its run goes on from its checkpoint elsewhere, or has failed."""
-        self._members.remove(member)
-        member.process.join()
-        run, code = member.run, member.process.exitcode
+        self._workers.remove(worker)
+        worker.process.join()
+        run, code = worker.run, worker.process.exitcode
         self._deaths[run.key] += 1
         if self._deaths[run.key] < MAX_DEATHS:
             self._again.append(run)
@@ -244,21 +237,22 @@ class _Crew:
 
 def _work(pipe: Connection, path: Path, stop: Any, checkpoint_every: float) -> None:
     """A worker's life: do runs until there are no more."""
-    driver = os.getppid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's
+    driver_gone = end_with_parent(GRACE)
 
-    def asked_to_stop() -> bool:
-        return bool(stop.value) or os.getppid() != driver
+    def should_stop() -> bool:
+        return bool(stop.value) or driver_gone.is_set()
 
     def report(status: str, n_evaluations: int = 0, error: float | str = float("inf")) -> None:
         with suppress(OSError):  # the driver is gone; the store has all that matters
             pipe.send((status, n_evaluations, error))
 
-    with one_blas_thread(), suppress(EOFError):
+    with suppress(EOFError):
         try:
             with Store(path, create=False) as store:
                 while (run := pipe.recv()) is not None:
                     try:
-                        report(*_do(run, store, checkpoint_every, asked_to_stop, report))
+                        _do(run, store, checkpoint_every, should_stop, report)
                     except StoreError:
                         raise
                     except Exception:  # whatever a run does, it must not stop the others
@@ -272,28 +266,28 @@ def _do(
     run: RunSpec,
     store: Store,
     checkpoint_every: float,
-    asked_to_stop: Callable[[], bool],
+    should_stop: Callable[[], bool],
     report: Callable[..., None],
-) -> tuple[str, int, float]:
-    """Do one run, from its checkpoint if there is one, and write it down."""
-    training = _resumed(run, store) or run.start()
-    written = reported = time.monotonic()
-    while not training.finished:
-        training.step()
-        now = time.monotonic()
-        stopping = asked_to_stop()
-        if stopping or now - written >= checkpoint_every:
-            store.save_checkpoint(run.key, training.state())
-            written = now
-        if stopping:
-            return "stopped", 0, training.progress.error
-        if now - reported >= REPORT_EVERY:
-            report("running", training.progress.n_evaluations, training.progress.error)
-            reported = now
-    store.add(run, training.record())
-    return "finished", training.progress.n_evaluations, training.progress.error
+) -> None:
+    """Do one run, from its checkpoint if there is one, write it down and report."""
 
+    def on_progress(progress: Progress) -> None:
+        report("running", progress.n_evaluations, progress.error)
 
-def _resumed(run: RunSpec, store: Store) -> Training | None:
-    state = store.load_checkpoint(run.key)
-    return None if state is None else Training.from_state(run.load_problem(), state)
+    options: dict[str, Any] = {
+        "checkpoint_every": checkpoint_every,
+        "on_checkpoint": lambda state: store.save_checkpoint(run.key, state),
+        "on_progress": on_progress,
+        "should_stop": should_stop,
+    }
+    try:
+        record = execute(run, checkpoint=store.load_checkpoint(run.key), **options)
+    except CheckpointError:
+        store.delete_checkpoint(run.key)
+        report("restarted")
+        record = execute(run, **options)
+    if record is None:
+        report("stopped")
+        return
+    store.add(run, record)
+    report("finished", record.n_evaluations, record.error)

@@ -4,6 +4,7 @@
 from symbreak.problems import _regression, _autoencoding, _classification  # noqa: F401, I001
 from symbreak.problems._files import read_problem
 from symbreak.problems._problem import (
+    AUTO_RIDGE,
     Dataset,
     Problem,
     Scaling,
@@ -13,6 +14,7 @@ from symbreak.problems._problem import (
 )
 
 __all__ = [
+    "AUTO_RIDGE",
     "Dataset",
     "Problem",
     "Scaling",

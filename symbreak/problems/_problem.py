@@ -28,6 +28,8 @@ from symbreak.topology import Topology
 
 Task = Literal["regression", "autoencoding", "classification"]
 
+#: The ridge of a search whose polish will set it: ``alpha="auto"``.
+AUTO_RIDGE = 0.1
 #: A dearer ridge than this leaves nothing of any weight.
 MAX_ALPHA = 1e12
 
@@ -96,7 +98,8 @@ class Problem:
     normalisations. Names of settings are the paper-notes': ``rescale`` (1; ``"none"`` is no ball),
     ``output_shift`` (14), ``output_error`` (15). ``alpha`` is the price of squared weights: the
     search minimises ``(sum w r^2 + alpha (||theta||^2 + ||V||^2)) / (q sum w)`` with residuals r,
-    sample weights w and output weights V (of targets 0 and 1 for classes) without their shift.
+    sample weights w and output weights V (of targets 0 and 1 for classes) without their shift;
+    ``"auto"`` lets the data set it while a network is polished.
     ``population_size`` gives, by family of methods, the exceptions from the optimisers' own.
     """
 
@@ -115,7 +118,7 @@ class Problem:
     output_error: Literal["linear", "tanh"] = "linear"
     output_shift: bool = False
     description: str = ""
-    alpha: float = 0.0
+    alpha: float | Literal["auto"] = 0.0
     feature_names: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
 
@@ -123,7 +126,8 @@ class Problem:
         check_choice("task", self.task, get_args(Task))
         check_choice("rescale", self.rescale, ("unit", "radius", "none"))
         check_choice("output_error", self.output_error, ("linear", "tanh"))
-        check_real("alpha", self.alpha, 0, MAX_ALPHA)
+        if self.alpha != "auto":
+            check_real('alpha (or "auto")', self.alpha, 0, MAX_ALPHA)
         _check_names("feature_names", self.feature_names, self.topology.n_inputs)
         _check_names("target_names", self.target_names, self.topology.n_outputs)
         _check_population_sizes(self.population_size)
@@ -135,6 +139,11 @@ class Problem:
             raise ValueError(
                 f"output_error='tanh' needs the 0/1 targets of classification, got {self.task!r}."
             )
+
+    @property
+    def ridge(self) -> float:
+        """The ridge of the search: ``alpha``, or a first guess of what the polish will set."""
+        return AUTO_RIDGE if self.alpha == "auto" else float(self.alpha)
 
     @cached_property
     def digest(self) -> str:

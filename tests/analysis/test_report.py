@@ -95,7 +95,7 @@ def test_the_page_says_what_the_numbers_say(report):
 def test_a_study_under_way_gives_a_page_that_says_what_is_missing(tmp_path):
     spec = StudySpec.load("smoke")
     with Store(tmp_path / "a.db") as store:
-        store.remember(spec)
+        store.add_study(spec)
         write_report(tmp_path / "a.db", tmp_path / "none", formats=())
         run = next(iter(spec.runs()))
         training = run.start()

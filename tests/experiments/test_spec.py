@@ -72,11 +72,11 @@ def test_settings_reach_the_run():
     )
     de, de_sb = (run.start() for run in runs(text))
     assert de.max_evaluations == 5000
-    assert de._optimizer.F == 0.7
-    assert de_sb._optimizer.F == 0.5
+    assert de._running[0].optimizer.F == 0.7
+    assert de_sb._running[0].optimizer.F == 0.5
     assert str(de.problem.topology) == "1-4-2-1"
     assert de.problem.rescale == "radius"
-    assert de._optimizer.population_size == 30
+    assert de._running[0].optimizer.population_size == 30
 
 
 def test_fixed_data_are_shared_and_redrawn_ones_differ():
@@ -165,7 +165,10 @@ def test_arrays_in_an_npz_file_become_a_problem(tmp_path):
         (MINIMAL + "[problem.sinc]\nhidden = []", "at least three layer sizes"),
         (MINIMAL + "[problem.sinc]\nhidden = 5", r"hidden must be a list of layer sizes"),
         (MINIMAL + "[problem.sinc]\npopulation_size = 5", "population_size must be a table"),
-        (MINIMAL + "[problem.sinc.population_size]\nDE = 2", "population_size must be a whole"),
+        (
+            MINIMAL + "[problem.sinc.population_size]\nDE = 2",
+            "population_size of DE must be a whole",
+        ),
         ('problems = ["two-circles"]\nmethods = ["DE-SB-BF"]', "1,179,648 replicas"),
         (MINIMAL + '[data_file.sinc]\nfile = "x.csv"', "has a problem of that name already"),
         (DATA_FILE, r"\[data_file.mine\]: there is no data file 'mine.csv'"),

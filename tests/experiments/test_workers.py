@@ -4,6 +4,7 @@ import contextlib
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -180,15 +181,13 @@ def test_a_checkpoint_is_really_used(study, uninterrupted, tmp_path):
     training = run.start()
     while training.progress.n_evaluations < 15_000:
         training.step()
+    state = training.state()
+    state["seconds"] = 1000.0  # a mark that only a run which goes on from here can have
     with Store(path) as store:
-        store.save_checkpoint(run.key, training.state())
-        seconds_before = training.state()["seconds"]
-        first = []
-        run_study(spec, store, workers=1, shard=(1, 12), on_run=first.append)
+        store.save_checkpoint(run.key, state)
+        run_study(spec, store, workers=1, shard=(1, 12))
         assert store.count("checkpoint") == 0
-        assert store.frame().seconds[0] > seconds_before
-        (evaluations,) = {u.n_evaluations for u in first if u.status == "finished"}
-        assert evaluations == 20_000
+        assert store.frame().seconds[0] > 1000.0
     assert results(path) == {run.key: uninterrupted[run.key]}
 
 
@@ -281,8 +280,8 @@ def test_a_worker_that_cannot_write_ends_the_study_with_the_reason(study, tmp_pa
     store = tmp_path / "a.db"
     process = start(study, store)
     wait_for(some_runs_done(store))
-    with Store(store) as opened:  # a lock that is never given up
-        opened._connection.execute("PRAGMA user_version = 99")
+    with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        connection.execute("PRAGMA user_version = 99")
     assert any([kill(pid) for pid in children(process)])  # new ones find a store of the future
     _, err = finish(process, code=1)
     assert "has format 99" in " ".join(err.split())

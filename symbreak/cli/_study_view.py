@@ -1,0 +1,172 @@
+"""How a study goes: bars in a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from types import TracebackType
+from typing import Self
+
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+
+from symbreak.cli._console import console
+from symbreak.experiments import StudySpec, Update, relative_work
+
+LINE_EVERY = 10.0  # seconds between lines where there is no terminal
+MEASURE_FOR = 3.0  # seconds before the time left is said
+WIDE = 90  # columns of a terminal with room for words
+
+
+class Pace:
+    """How much of a study is done, and how long the rest takes.
+
+    Work is weighed by the cost of an evaluation. The clock starts with the first sign of work,
+    since starting processes and loading compiled code says nothing about what follows; and what
+    an earlier start had done is not taken for speed.
+    """
+
+    def __init__(self, spec: StudySpec, counts: Counter[tuple[str, str]], resumed: set[str]):
+        self._work = {run.problem: relative_work(run) for run in spec.first_runs()}
+        self.runs: Counter[str] = Counter()
+        for (problem, _), n in counts.items():
+            self.runs[problem] += n
+        self.finished: Counter[str] = Counter()
+        self._total = sum(self._work[name] * n for name, n in self.runs.items())
+        self._resumed = resumed
+        self._under_way: dict[str, tuple[str, float]] = {}  # key -> problem, share done
+        self._begun: tuple[float, float] | None = None  # time and work of the first sign
+
+    def update(self, update: Update, now: float) -> None:
+        """Take in news of a run, heard at ``now`` seconds."""
+        run = update.run
+        if update.status == "restarted":
+            self._resumed.discard(run.key)
+            return
+        if update.status == "running":
+            share = update.n_evaluations / run.max_evaluations
+            self._under_way[run.key] = run.problem, share
+        else:
+            share = 1.0
+            self._under_way.pop(run.key, None)
+            self.finished[run.problem] += 1
+        if run.key in self._resumed or self._begun is None:
+            self._resumed.discard(run.key)
+            self._begun = self._begun or (now, 0.0)
+            time_begun, work_begun = self._begun
+            self._begun = time_begun, work_begun + share * self._work[run.problem]
+
+    def done(self, problem: str) -> float:
+        """Runs of a problem that are done, in fractions too."""
+        under_way = sum(share for name, share in self._under_way.values() if name == problem)
+        return self.finished[problem] + under_way
+
+    @property
+    def share(self) -> float:
+        """Part of all work that is done."""
+        done = sum(self._work[name] * self.done(name) for name in self.runs)
+        return done / self._total if self._total else 1.0
+
+    def seconds_left(self, now: float) -> float | None:
+        """Seconds until all is done, or None if too little is known."""
+        if self._begun is None or now - self._begun[0] < MEASURE_FOR:
+            return None
+        gained = self.share * self._total - self._begun[1]
+        if gained <= 0:
+            return None
+        return (now - self._begun[0]) * (1 - self.share) * self._total / gained
+
+
+class StudyView:
+    """Bars per problem and overall, runs per minute, time left, best errors so far."""
+
+    def __init__(self, spec: StudySpec, counts: Counter[tuple[str, str]], resumed: set[str]):
+        self._pace = Pace(spec, counts, resumed)
+        self._started = self._said = time.monotonic()
+        self._best: dict[str, tuple[float, str]] = {}
+        self._wide = console.width >= WIDE
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=30 if self._wide else 10),
+            TextColumn("{task.fields[runs]}", markup=False, justify="right"),
+            TextColumn("{task.fields[words]}", style="dim", markup=False),
+            console=console,
+        )
+        self._tasks = {
+            name: self._bars.add_task(name, total=1.0, runs="", words="")
+            for name in self._pace.runs
+        }
+        self._overall = self._bars.add_task("all", total=1.0, runs="", words="")
+        self._live = Live(self, console=console, refresh_per_second=4)
+
+    def __enter__(self) -> Self:
+        if console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType
+    ) -> None:
+        if console.is_terminal:
+            self._live.stop()
+
+    def update(self, update: Update) -> None:
+        """Take in news of a run."""
+        run, now = update.run, time.monotonic()
+        self._pace.update(update, now)
+        if update.status == "restarted":
+            self._say(f"the checkpoint of {run.problem}, {run.method} was damaged; it starts again")
+        elif update.error < self._best.get(run.problem, (float("inf"), ""))[0]:
+            self._best[run.problem] = update.error, run.method
+        if not console.is_terminal and now - self._said >= LINE_EVERY:
+            self._said = now
+            self._say(f"{self._counts()}, {self._words(now)}")
+
+    def __rich__(self) -> Progress:
+        for name, task in self._tasks.items():
+            n = self._pace.runs[name]
+            self._bars.update(
+                task,
+                completed=self._pace.done(name) / n,
+                runs=f"{self._pace.finished[name]}/{n}",
+                words=self._best_words(name),
+            )
+        self._bars.update(
+            self._overall,
+            completed=self._pace.share,
+            runs=self._counts(),
+            words=self._words(time.monotonic()),
+        )
+        return self._bars
+
+    def _say(self, text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    def _counts(self) -> str:
+        return f"{self._pace.finished.total():,}/{self._pace.runs.total():,} runs"
+
+    def _best_words(self, problem: str) -> str:
+        if problem not in self._best:
+            return ""
+        error, method = self._best[problem]
+        return f"best error {error:.3g} by {method}" if self._wide else f"{error:.3g}"
+
+    def _words(self, now: float) -> str:
+        words = []
+        if self._wide or not console.is_terminal:
+            per_minute = 60 * self._pace.finished.total() / max(now - self._started, 1e-9)
+            words.append(f"{per_minute:,.0f} runs a minute")
+        if (left := self._pace.seconds_left(now)) is not None and left > 0:
+            words.append(f"about {duration(left)} left")
+        return ", ".join(words)
+
+
+def duration(seconds: float) -> str:
+    """``50 s``, ``12 min``, ``3.5 h`` or ``2.1 days``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 36 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"

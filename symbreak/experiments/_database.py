@@ -1,0 +1,202 @@
+"""A store's SQLite file: made, opened, read and written so that nothing is lost or damaged unseen.
+
+Opening checks every page and every index, reading checks every row.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from symbreak.experiments._columns import FORMAT, Row
+from symbreak.experiments._errors import StoreError, translate_errors
+from symbreak.experiments._migrations import format_of, migrate
+from symbreak.experiments._rows import check_rows, insert_row, read_rows
+from symbreak.experiments._schema import APPLICATION_ID, TABLES
+
+
+class Database:
+    """An open store, as tables of checked rows.
+
+    Args:
+        path: The file.
+        create: Make it if it is missing or empty.
+        read_only: Never write to it; so it is anyway where it cannot be written to.
+    """
+
+    def __init__(self, path: Path, *, create: bool, read_only: bool = False) -> None:
+        self.path = path
+        if path.is_dir():
+            raise StoreError(
+                f"store {path}: that is a folder; give a file, such as {path / 'study.db'}."
+            )
+        if not path.exists() and (read_only or not create):
+            raise StoreError(f"no store at {path}. Run a study first, with --store {path}.")
+        self.read_only = read_only or (path.exists() and not _is_writable(path))
+        with self._named_errors():
+            self._connection = _open(path, create=create, read_only=self.read_only)
+        self._file = os.stat(path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def rows(self, table: str, condition: str = "", values: Sequence[Any] = ()) -> Iterator[Row]:
+        """Rows of a table, each checked."""
+        with self._named_errors():
+            yield from read_rows(self._connection, table, condition, values)
+
+    def checked_rows(
+        self, table: str, condition: str = "", values: Sequence[Any] = ()
+    ) -> Iterator[tuple[Row, bool]]:
+        """Rows of a table, and whether each is what was written."""
+        with self._named_errors():
+            yield from check_rows(self._connection, table, condition, values)
+
+    def has(self, table: str, key: str) -> bool:
+        """Whether a table has a row with a key."""
+        with self._named_errors():
+            query = f"SELECT 1 FROM {table} WHERE key = ?"
+            return self._connection.execute(query, (key,)).fetchone() is not None
+
+    def count(self, table: str) -> int:
+        """Number of rows."""
+        with self._named_errors():
+            return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+    def insert(self, table: str, row: Mapping[str, Any]) -> bool:
+        """Write a row, unless there is one with its key; whether it was written."""
+        return insert_row(self._connection, table, row)
+
+    def delete(self, table: str, key: str) -> None:
+        """Remove the row with a key, and what belongs to it."""
+        self._connection.execute(f"DELETE FROM {table} WHERE key = ?", (key,))
+
+    def faults(self) -> Iterator[str]:
+        """References that lead nowhere."""
+        with self._named_errors():
+            for table, row, parent, _ in self._connection.execute("PRAGMA foreign_key_check"):
+                yield f"row {row} of {table} refers to a {parent} that is not there"
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of it or nothing, also when the process is killed inside."""
+        with self._named_errors():
+            self._check_presence()
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # a full disk rolls back by itself
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _check_presence(self) -> None:
+        """SQLite would go on writing into a file that was deleted, and all of it would be lost."""
+        if self.read_only:
+            raise StoreError("it is read-only. Make it writable, or copy it elsewhere.")
+        if not self.path.exists() or not os.path.samestat(os.stat(self.path), self._file):
+            raise StoreError("it was removed or replaced while it was in use.")
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Say which store an error is about, once."""
+        try:
+            with translate_errors(self.path):
+                yield
+        except StoreError as error:
+            if str(error).startswith("store "):
+                raise
+            raise StoreError(f"store {self.path}: {error}") from error
+
+
+def _open(path: Path, *, create: bool, read_only: bool) -> sqlite3.Connection:
+    """A connection to a whole store of the present format."""
+    connection = _connect(path, read_only)
+    try:
+        connection.execute("PRAGMA foreign_keys = ON")
+        if _is_empty(connection):
+            if read_only or not create:
+                raise StoreError("the file is empty, not a store. Run a study first.")
+            _make(connection)
+        _check(connection)
+        if read_only and format_of(connection) != FORMAT:
+            connection = _in_memory(connection)
+        migrate(connection)
+        if not read_only:
+            _use_log(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
+    if not read_only:
+        return sqlite3.connect(path, timeout=60, isolation_level=None)
+    # On read-only media SQLite cannot make the files that it shares with others; there are none.
+    alone = not os.access(path.resolve().parent, os.W_OK) and not _log_of(path).exists()
+    uri = f"{path.resolve().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
+    return sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None)
+
+
+def _log_of(path: Path) -> Path:
+    path = path.resolve()
+    return path.with_name(path.name + "-wal")
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    """Whether nothing is there yet: a kill while a store is made leaves such a file."""
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    return not tables and not connection.execute("PRAGMA application_id").fetchone()[0]
+
+
+def _make(connection: sqlite3.Connection) -> None:
+    """All tables in one transaction; several processes may come here at once."""
+    connection.execute("BEGIN IMMEDIATE")
+    if _is_empty(connection):
+        for name, table in TABLES.items():
+            connection.execute(table.sql(name))
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+    connection.execute("COMMIT")
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Let readers and a writer work at the same time, from now on."""
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):  # by another process, which does the same
+            raise
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise StoreError("this SQLite file was not written by symbreak.")
+    version = format_of(connection)
+    if not 1 <= version <= FORMAT:
+        raise StoreError(
+            f"it has format {version}, this symbreak reads formats up to {FORMAT}; upgrade "
+            "symbreak."
+        )
+    (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if verdict != "ok":
+        raise StoreError(f"it is damaged: {verdict}. Restore a copy, or merge the shards again.")
+
+
+def _in_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """A copy that can be brought to the present format."""
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    connection.backup(copy)
+    connection.close()
+    return copy

@@ -1,0 +1,181 @@
+"""A damaged store is noticed, and a store is whole whatever happens while it is made."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from symbreak.experiments import (
+    CheckpointError,
+    Store,
+    StoreError,
+    StudySpec,
+    check_store,
+    execute,
+    run_study,
+)
+
+TEXT = """
+problems = ["syn5"]
+methods = ["CMA-ES-SB"]
+repetitions = 3
+[budgets]
+syn5 = 400
+"""
+N_FLIPS = 200
+
+
+def checkpoint_of(run):
+    """A state in the middle of a run."""
+    states = []
+    assert execute(run, on_checkpoint=states.append, should_stop=lambda: True) is None
+    return states[0]
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    """Bytes of a store that has a bit of everything."""
+    spec, path = StudySpec.parse(TEXT), tmp_path_factory.mktemp("whole") / "a.db"
+    done, failed, under_way = spec.runs()
+    with Store(path) as store:
+        store.add_study(spec)
+        store.add(done, execute(done))
+        store.add_failure(failed, "Traceback: oh")
+        store.save_checkpoint(under_way.key, checkpoint_of(under_way))
+    return path.read_bytes()
+
+
+def plain(values):
+    """Nested arrays as bytes, to be compared."""
+    if isinstance(values, dict):
+        return {name: plain(value) for name, value in values.items()}
+    return values.tobytes() if isinstance(values, np.ndarray) else values
+
+
+def everything(path, runs):
+    """All that can be read of a store."""
+    with Store(path, create=False) as store:
+        frames = [store.frame(), store.curves(), store.rates(), store.traces(), store.spread()]
+        return (
+            [repr(frame.to_dict("list")) for frame in (*frames, store.failures())],
+            store.studies(),
+            store.problems(),
+            plain(store.arrays(runs[0].key)),
+            plain(store.load_checkpoint(runs[2].key)),
+            [(store.has(run.key), store.has_failed(run.key)) for run in runs],
+        )
+
+
+def flipped(content, position, rng):
+    damaged = bytearray(content)
+    damaged[position] ^= rng.randrange(1, 256)
+    return damaged
+
+
+def test_a_flipped_byte_is_noticed_or_changes_nothing(content, tmp_path):
+    rng, path, noticed = random.Random(0), tmp_path / "a.db", 0
+    path.write_bytes(content)
+    runs = list(StudySpec.parse(TEXT).runs())
+    whole = everything(path, runs)
+    used = [i for i, byte in enumerate(content) if byte]
+    for position in [*rng.sample(used, N_FLIPS), *rng.sample(range(len(content)), N_FLIPS // 4)]:
+        path.write_bytes(flipped(content, position, rng))
+        try:
+            found = everything(path, runs)
+        except (StoreError, CheckpointError):
+            noticed += 1
+            assert check_store(path) != []
+        else:
+            assert found == whole, position
+    assert noticed > N_FLIPS / 2
+
+
+def test_a_damaged_checkpoint_is_reported_and_the_run_starts_again(content, tmp_path):
+    spec, path, seen = StudySpec.parse(TEXT), tmp_path / "a.db", []
+    path.write_bytes(content)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        query = "SELECT rowid, data FROM checkpoint_array WHERE name GLOB '*/C'"
+        ((number, data),) = connection.execute(query).fetchall()
+        damaged = data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]
+        connection.execute(
+            "UPDATE checkpoint_array SET data = ? WHERE rowid = ?", (damaged, number)
+        )
+    assert "a row of checkpoint_array is not what was written" in check_store(path)[0]
+    run_study(spec, path, workers=1, retry_failed=True, on_run=seen.append)
+    assert [update.status for update in seen].count("restarted") == 1
+    last = list(spec.runs())[2]
+    with Store(path) as store:
+        assert store.count("run") == 3
+        assert store.arrays(last.key)["errors"].tolist() == execute(last).errors.tolist()
+    assert check_store(path) == []
+
+
+def test_a_checkpoint_that_does_not_fit_is_refused():
+    run, other = list(StudySpec.parse(TEXT).runs())[:2]
+    state = checkpoint_of(run)
+    del state["optimizer"]
+    with pytest.raises(CheckpointError, match="does not fit"):
+        execute(run, checkpoint=state)
+    with pytest.raises(CheckpointError, match="does not fit"):
+        execute(other, checkpoint={})
+
+
+@pytest.mark.parametrize("start", ["nothing", "empty", "header"])
+def test_a_store_whose_making_was_cut_short_is_made(tmp_path, start):
+    path = tmp_path / "a.db"
+    if start != "nothing":
+        path.touch()
+    if start == "header":  # what a kill used to leave
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+    assert check_store(path) != []
+    with pytest.raises(StoreError, match=r"no store|is empty, not a store"):
+        Store(path, create=False)
+    Store(path).close()
+    assert check_store(path) == []
+
+
+MAKE = "import sys; from symbreak.experiments import Store; print('ready', flush=True); input(); "
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
+def test_a_kill_while_a_store_is_made_leaves_nothing_broken(tmp_path):
+    """Many stores are made one after the other, and the process is killed in one of them."""
+    loop = "[Store(f'{sys.argv[1]}/{i}.db').close() for i in range(10_000)]"
+    for number, after in enumerate((0.03, 0.1)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        process = start_python(MAKE + loop, folder)
+        time.sleep(after)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        for path in folder.glob("*.db"):
+            Store(path).close()
+            assert check_store(path) == []
+
+
+def start_python(code, *arguments):
+    """A process that has imported what it needs and is told to go on."""
+    command = [sys.executable, "-c", code, *map(os.fspath, arguments)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    assert process.stdout.readline() == "ready\n"
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return process
+
+
+def test_several_processes_may_make_a_store_at_once(tmp_path):
+    code = MAKE + "[Store(f'{sys.argv[1]}/{i}.db').close() for i in range(20)]"
+    processes = [start_python(code, tmp_path) for _ in range(3)]
+    for process in processes:
+        _, error = process.communicate(timeout=120)
+        assert (process.returncode, error) == (0, "")
+    assert all(check_store(path) == [] for path in tmp_path.glob("*.db"))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import cma
 import numpy as np
+from _sklearn import sklearn_restarts
 from _timing import Array
 from _watch import Watch
 from scipy.optimize import least_squares
@@ -43,16 +44,7 @@ def contestants() -> Iterator[Contestant]:
     yield Contestant("CMA-ES-SB alone", ours("CMA-ES-SB", "none"))
     yield Contestant("pycma BIPOP", pycma_bipop)
     yield Contestant("SciPy least_squares", scipy_least_squares, in_ball=False)
-    yield from optional_contestants()
-
-
-def optional_contestants() -> Iterator[Contestant]:
-    try:
-        from _sklearn import sklearn_restarts
-
-        yield Contestant("scikit-learn", sklearn_restarts, in_ball=False)
-    except ImportError as missing:
-        print(f"Without scikit-learn: {missing}.")
+    yield Contestant("scikit-learn", sklearn_restarts, in_ball=False)
     try:
         from _torch import torch_levenberg_marquardt
 

@@ -11,6 +11,7 @@ Others are treated generously: the clock stands still while their networks are m
 output layer they have is replaced by the best one, and they may leave the ball that the paper's
 problems have, inside which ours must stay and which the best error known is from.
 
+``torch-levenberg-marquardt`` takes part where it is installed, with PyTorch and pytorch-lightning.
 neurolab does not load with NumPy 2. pyrenn does, but steps from sample to sample in Python: an
 iteration takes 80 ms on sinc, so it is left out.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,12 @@ class Results:
         self.tries += [t for t in other.tries if (t.problem, t.contestant, t.seed) not in have]
         runs = {(row["problem"], row["seed"]) for row in self.stops}
         self.stops += [row for row in other.stops if (row["problem"], row["seed"]) not in runs]
+
+    def forget(self, contestants: Collection[str]) -> None:
+        """Drop the tries of contestants that have changed, and how ``auto`` stopped if it has."""
+        self.tries = [one for one in self.tries if one.contestant not in contestants]
+        if "auto" in contestants:
+            self.stops = []
 
     def describe(self, name: str, facts: Mapping[str, Any]) -> None:
         """Note the facts of a problem; it must be the one that earlier tries were made on."""

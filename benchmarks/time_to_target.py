@@ -42,8 +42,9 @@ from symbreak.training import UNLIMITED, Training
 #: On tables for the rule, these only.
 RULE = ("auto", "random starts, our polish", "scikit-learn")
 SCOUTS = ("auto", "random starts, our polish")
-#: Seconds of a contestant on a problem before it is measured: compiles, fills caches.
-WARM_UP = 0.2
+#: Seconds of a contestant on a problem before it is measured: compiles, fills caches. If it took
+#: much longer, something was compiled, and it is done again.
+WARM_UP, LONG, MOST = 0.3, 1.0, 5
 #: Seconds after which ``auto`` is no longer expected to stop by itself.
 PATIENCE = 30.0
 #: Errors above this multiple of the best known are not kept.
@@ -110,7 +111,7 @@ class Measurement:
     def _try(self, name: str, who: str, seed: int, seconds: float, goal: float) -> Try:
         contestant = self.contestants[who]
         if (name, who) not in self._warm:
-            attempt(contestant, name, 0, WARM_UP, 0.0)
+            warm_up(contestant, name)
             self._warm.add((name, who))
         watch = attempt(contestant, name, seed, seconds, goal)
         if contestant.in_ball or load_task(name).rescale == "none":
@@ -192,6 +193,14 @@ def attempt(contestant: Contestant, name: str, seed: int, seconds: float, goal: 
             contestant.train(problem, 1_000 * seed + start, watch)
     except Enough:
         return watch
+
+
+def warm_up(contestant: Contestant, name: str) -> None:
+    for _ in range(MOST):
+        began = time.process_time()
+        attempt(contestant, name, 0, WARM_UP, 0.0)
+        if time.process_time() - began < LONG:
+            return
 
 
 def show(results: Results) -> None:

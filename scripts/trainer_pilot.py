@@ -1,7 +1,7 @@
 """How long to search before a polish: the pilot behind the rule of ``symbreak/plans.py``.
 
-    python scripts/trainer_pilot.py run sinc sinc2d     # adds rows to docs/results/trainer-pilot.csv
-    python scripts/trainer_pilot.py show                # expected running times by length of search
+    python scripts/trainer_pilot.py run sinc sinc2d   # adds to docs/results/trainer-pilot.csv
+    python scripts/trainer_pilot.py show              # expected work by length of the search
 
 One search serves all lengths: its best is polished whenever the search has come so far. Work is
 counted in evaluations, polish included, so that a busy machine changes nothing.
@@ -47,6 +47,7 @@ def one_search(problem: Problem, method: str, size: int, seed: int) -> list[dict
 
 
 def run(names: list[str], methods: list[str], sizes: list[int], seconds: float) -> None:
+    """Search and polish for some seconds with each method and size."""
     FILE.parent.mkdir(exist_ok=True)
     new = not FILE.exists()
     with FILE.open("a", newline="") as file:
@@ -65,6 +66,7 @@ def run(names: list[str], methods: list[str], sizes: list[int], seconds: float) 
 
 
 def show(factor: float) -> None:
+    """Print the expected work to so many times the best error."""
     rows = pd.read_csv(FILE)
     best = rows.groupby("problem")["error"].min()
     rows["hit"] = rows["error"] <= factor * rows["problem"].map(best)

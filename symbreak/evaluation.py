@@ -173,11 +173,14 @@ def _weights(data: Dataset) -> Array:
 
 
 def _objective(problem: Problem) -> _kernels.Objective:
-    train = problem.train
+    train, activation = problem.train, problem.topology.activation
+    if activation not in _kernels.COMPILED:
+        known = ", ".join(map(str, _kernels.COMPILED))
+        raise ValueError(f"activation {activation} has no compiled code; known are {known}.")
     return _kernels.Objective(
         n_samples=len(train),
         total_weight=float(_weights(train).sum()),
-        activation=problem.topology.activation.code,
+        activation=activation.code,
         rescale=_kernels.RESCALES[problem.rescale],
         output_shift=bool(problem.output_shift),
         output_tanh=problem.output_error == "tanh",

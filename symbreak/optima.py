@@ -29,7 +29,7 @@ class Optimum(NamedTuple):
         score: What optima are ordered by, the smaller the better: the error, or the negative
             logarithm of the evidence.
         error: Mean squared error on the training set.
-        outputs: Outputs on some training samples.
+        outputs: Outputs on some training samples; empty if the start was given up on its way.
     """
 
     score: float
@@ -41,7 +41,7 @@ class Agreement(NamedTuple):
     """What a number of starts say.
 
     Attributes:
-        n_starts: How many ended.
+        n_starts: How many there were, those included that were given up.
         n_best: How many of them ended in the best optimum.
         n_optima: How many different optima they ended in.
         unseen: Probability that the next start ends in an optimum not seen yet (Good-Turing: the
@@ -63,20 +63,21 @@ class Agreement(NamedTuple):
 
     def __str__(self) -> str:
         starts = f"{self.n_best} of {self.n_starts} starts ended in the best network"
-        optima = (
-            f"{self.n_optima} different {'one was' if self.n_optima == 1 else 'ones were'} seen"
-        )
-        return f"{starts}; {optima}; fewer than {self.better:.0%} of starts would find a better one"
+        optima = "one optimum was" if self.n_optima == 1 else f"{self.n_optima} optima were"
+        better = f"fewer than {self.better:.0%} of starts would find a better one"
+        return f"{starts}; {optima} seen; {better}"
 
 
 def label_optima(optima: list[Optimum]) -> list[int]:
     """A number for each start's optimum, the same for the same; 0 is the best one's.
 
     Better ones come first: each joins the first, hence best, optimum whose function it shares.
+    Starts that were given up have -1.
     """
     labels = [-1] * len(optima)
     leaders: list[Optimum] = []
-    for i in sorted(range(len(optima)), key=lambda i: (optima[i].score, i)):
+    ended = [i for i, optimum in enumerate(optima) if optimum.outputs.size]
+    for i in sorted(ended, key=lambda i: (optima[i].score, i)):
         found = (n for n, leader in enumerate(leaders) if is_same(leader, optima[i]))
         labels[i] = next(found, len(leaders))
         if labels[i] == len(leaders):
@@ -93,7 +94,7 @@ def is_same(better: Optimum, other: Optimum) -> bool:
 def agreement(labels: list[int]) -> Agreement:
     """What the optima of some starts say, by their numbers."""
     n = len(labels)
-    counts = np.bincount(labels) if n else np.zeros(1, dtype=np.int64)
+    counts = np.bincount([label for label in labels if label >= 0], minlength=1)
     alone = int(np.count_nonzero(counts == 1))
     bound = 1 - 0.05 ** (1 / n) if n else 1.0
     return Agreement(n, int(counts[0]), int(np.count_nonzero(counts)), alone / max(n, 1), bound)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from symbreak._checks import check_choice, check_count
@@ -20,7 +20,8 @@ class Plan:
     Attributes:
         method: A name in ``METHODS``.
         population_size: Candidates per generation.
-        search_evaluations: When the search ends, if the budget has not ended before.
+        search_evaluations: When the search ends, if the budget has not ended before; of restarts,
+            that of the shortest searches.
         polish: What follows it.
         settings: Of the optimiser.
     """
@@ -30,6 +31,12 @@ class Plan:
     search_evaluations: int
     polish: Polish = "none"
     settings: dict[str, Any] = field(default_factory=dict)
+
+    def of_start(self, number: int) -> Plan:
+        """The plan of one of the starts, from 0: some search longer than others."""
+        if self.polish != "restarts":
+            return self
+        return replace(self, search_evaluations=self.search_evaluations * luby(number + 1))
 
     def state(self) -> dict[str, Any]:
         """Plain values, as arguments of ``Plan``."""
@@ -52,6 +59,7 @@ def make_plan(
     search = max_evaluations
     if chosen == "restarts":
         size, search = short_search(problem)
+        size = min(size, max(4, max_evaluations))  # something, however small the budget
     if chosen == "final":
         search = round(SEARCH_SHARE * max_evaluations)
     if population_size is not None:
@@ -62,7 +70,20 @@ def make_plan(
 
 
 def short_search(problem: Problem) -> tuple[int, int]:
-    """Candidates and evaluations of a search that a polish will follow (docs/trainer.md)."""
-    D = problem.topology.dim
-    size = min(max(40, 2 * D), 100)
-    return size, min(max(2_000, 300 * D), 10_000)
+    """Candidates and evaluations of a search that a polish will follow (docs/trainer.md).
+
+    With one hidden layer the best of some random candidates is as good a start as any; deeper
+    networks need a few generations to get their layers into tune.
+    """
+    size = 60
+    return size, size if len(problem.topology.hidden) == 1 else 500
+
+
+def luby(n: int) -> int:
+    """Number n, from 1, of Luby's sequence 1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, ...
+
+    Restarts of these lengths take at most a logarithmic factor more than those of the best length,
+    whatever that is (M. Luby, A. Sinclair and D. Zuckerman, 1993).
+    """
+    k = n.bit_length()
+    return 1 << (k - 1) if n == (1 << k) - 1 else luby(n - (1 << (k - 1)) + 1)

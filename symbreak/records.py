@@ -43,7 +43,7 @@ class RunRecord:
             set; else, where the ridge set itself, the most probable one; else the one with the
             best error; None if no error was finite.
         alpha: The ridge of the model; of ``alpha="auto"``, what the data asked for.
-        n_effective: Number of parameters that the data determine, where the ridge set itself.
+        n_effective: Number of parameters that the data determine, if the ridge set itself.
         generation_evaluations: Evaluations at the end of each generation.
         modified_share: Share of candidates that the breaking modified, per generation.
         step_size: Widest standard deviation of the search after each generation; None for DE.
@@ -51,7 +51,7 @@ class RunRecord:
             the best one's partition, effective number of conventions), at growing distances.
         rates: With validation data, rows (evaluations, training, validation, test error), one per
             improvement on the validation set: shares of misclassified samples, or mean squared
-            errors of normalised targets.
+            errors of normalised targets. With test data alone, one row, of the model.
         starts: Rows (evaluations at the end, error, number of the optimum) of every start that
             was not cut short; those with the same number ended in the same network, 0 is the best.
         n_evaluations: Evaluations done.
@@ -77,7 +77,7 @@ class RunRecord:
     network_error: float
     model: Model | None
     alpha: float
-    n_effective: float
+    n_effective: float | None
     generation_evaluations: IntArray
     modified_share: Array
     step_size: Array | None
@@ -114,8 +114,9 @@ class RunRecord:
         selected = ""
         if len(self.rates):
             _, train, validation, test = self.rates[-1]
-            selected = f"\n  selected: training {train:.4g}, validation {validation:.4g}"
-            selected += "" if np.isnan(test) else f", test {test:.4g}"
+            parts = {"training": train, "validation": validation, "test": test}
+            known = (f"{name} {error:.4g}" for name, error in parts.items() if not np.isnan(error))
+            selected = f"\n  errors of the model: {', '.join(known)}"
         return (
             f"RunRecord({self.problem}, {self.method}, seed {self.seed})\n"
             f"  error {self.error:.6g} after {self.n_evaluations:,} evaluations in "

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Self
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from symbreak._checks import check_count
+from symbreak._blas import one_blas_thread
+from symbreak._checks import Array, check_count
+from symbreak._random import stream
 from symbreak.evaluation import Evaluator
 from symbreak.evidence import EvidencePolisher, EvidenceResult
 from symbreak.history import History
@@ -17,9 +21,54 @@ from symbreak.plans import Plan
 from symbreak.polish import Polisher
 from symbreak.problems import Problem
 
+#: A polish that brings the error down by less than this share in so many iterations has stalled.
+STALL_SHARE, STALL_ITERATIONS = 0.02, 5
+
+
+#: Seconds that starts in several threads go on before they are looked at.
+SLICE = 0.05
+
+
+class StartJob(NamedTuple):
+    """A start of a training, for another process: the same there, bit by bit."""
+
+    problem: Problem
+    plan: Plan
+    seed: int
+    number: int
+    max_evaluations: int
+
+
+#: Runs starts in other processes or machines, and answers their states in the same order.
+Elsewhere = Callable[[list[StartJob]], Iterable[State]]
+
+
+def start_seed(seed: int, number: int) -> int | Generator:
+    """What a start draws from; the first one's stream is that of the seed alone."""
+    return seed if number == 0 else stream(seed, "start", number)
+
+
+def run_start(job: StartJob, max_time: float = np.inf) -> State:
+    """Run a start to its end, or for some seconds; answer its state."""
+    deadline = time.monotonic() + max_time
+    with one_blas_thread():
+        start = Start(
+            job.problem,
+            job.plan,
+            start_seed(job.seed, job.number),
+            job.max_evaluations,
+            Evaluator(job.problem),
+        )
+        while not start.finished and time.monotonic() < deadline:
+            start.step()
+    return start.state()
+
 
 class Start:
     """A start under way: step by step, with a state to continue from in another process.
+
+    Where there are restarts, a polish that stalls ends too, with the reason ``"stalled"``; if the
+    start is promising all the same, ``go_on`` lets it come to its end.
 
     Args:
         problem: What to train.
@@ -28,6 +77,7 @@ class Start:
         max_evaluations: What is left of the budget; never exceeded. A start with less ends earlier
             and is the same until then.
         evaluate: Errors of candidates.
+        theta: A vector (D,) to polish at once, instead of a search.
     """
 
     def __init__(
@@ -37,6 +87,7 @@ class Start:
         seed: int | Generator,
         max_evaluations: int,
         evaluate: Evaluator,
+        theta: Array | None = None,
     ) -> None:
         self.plan, self.max_evaluations = plan, max_evaluations
         self._problem, self._evaluate = problem, evaluate
@@ -50,7 +101,12 @@ class Start:
         )
         self.history = History(problem, evaluate.solve)
         self._polisher: Polisher | None = None
+        self._recent: list[float] = []  # errors after the last iterations of the polish
+        self._patient = plan.polish != "restarts" or theta is not None
         self.reason = ""
+        if theta is not None:
+            self.history.note_errors(theta[None], evaluate(theta[None]), 0)
+            self._begin_polish(theta, max_evaluations)
         self._look_ahead()
 
     @property
@@ -82,9 +138,21 @@ class Start:
         share = np.count_nonzero(optimizer.modified) / len(errors)
         history.note_generation(optimizer.n_evaluations, share, optimizer.step_size or np.nan)
 
+    def go_on(self) -> None:
+        """Polish to the end, though it is slow."""
+        self._patient, self.reason = True, ""
+        self._look_ahead()
+
     def _polish(self, polisher: Polisher) -> None:
         polisher.step()
         self._note_polish(polisher)
+        self._recent = [*self._recent[-STALL_ITERATIONS:], polisher.error]
+
+    @property
+    def _has_stalled(self) -> bool:
+        if self._patient or len(self._recent) <= STALL_ITERATIONS:
+            return False
+        return self._recent[-1] > (1 - STALL_SHARE) * self._recent[0]
 
     def _note_polish(self, polisher: Polisher) -> None:
         if isinstance(polisher, EvidencePolisher):
@@ -95,7 +163,7 @@ class Start:
     def _look_ahead(self) -> None:
         """Go from the search to the polish, or end, where the next step has no place."""
         if self._polisher is not None:
-            self.reason = self._polisher.reason
+            self.reason = self._polisher.reason or ("stalled" if self._has_stalled else "")
             return
         following = self.optimizer.n_evaluations + self.optimizer.next_size
         if self.optimizer.stopped is None and following <= self._search_end:
@@ -104,8 +172,12 @@ class Start:
         if self.plan.polish == "none" or self.history.error == np.inf or left < 2:
             self.reason = self.optimizer.stopped or "budget"
             return
+        self._begin_polish(self.history.theta, left)
+
+    def _begin_polish(self, theta: Array, max_evaluations: int) -> None:
         kind = _polisher_of(self._problem)
-        self._polisher = kind(self._problem, self.history.theta, max_evaluations=left)
+        self._patient |= kind is EvidencePolisher  # whose errors are not of one kind
+        self._polisher = kind(self._problem, theta, max_evaluations=max_evaluations)
         self._note_polish(self._polisher)
         self.reason = self._polisher.reason
 
@@ -123,6 +195,8 @@ class Start:
         return {
             "max_evaluations": self.max_evaluations,
             "reason": self.reason,
+            "patient": self._patient,
+            "recent": np.array(self._recent),
             "history": self.history.state(),
             "optimizer": self.optimizer.state(),
             "polisher": None if self._polisher is None else self._polisher.state(),
@@ -134,7 +208,8 @@ class Start:
         start = cls.__new__(cls)
         start.plan, start._problem, start._evaluate = plan, problem, evaluate
         start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)
-        start.reason = str(state["reason"])
+        start.reason, start._patient = str(state["reason"]), bool(state["patient"])
+        start._recent = [float(error) for error in state["recent"]]
         start.optimizer = find_method(plan.method).optimizer.from_state(state["optimizer"])
         if start.optimizer.dim != problem.topology.dim:
             raise ValueError(f"the state is of another network than a {problem.topology}.")
@@ -143,6 +218,13 @@ class Start:
         kind = _polisher_of(problem)
         start._polisher = None if polished is None else kind.from_state(problem, polished)
         return start
+
+
+def advance(start: Start) -> None:
+    """Go on with a start for a while."""
+    until = time.perf_counter() + SLICE
+    while not start.finished and time.perf_counter() < until:
+        start.step()
 
 
 def _polisher_of(problem: Problem) -> type[Polisher]:

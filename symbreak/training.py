@@ -6,14 +6,15 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbreak._blas import one_blas_thread
-from symbreak._checks import Array, check_count, check_real
+from symbreak._checks import Array, check_count, check_real, check_theta
 from symbreak._interrupts import deferred_interrupts
-from symbreak._random import stream
 from symbreak.evaluation import Evaluator, network_error
 from symbreak.evidence import Choice, EvidenceResult, better_choice
 from symbreak.history import History
@@ -25,12 +26,12 @@ from symbreak.optimizers import State
 from symbreak.plans import Plan, make_plan
 from symbreak.problems import Problem
 from symbreak.records import Progress, RunRecord, versions
-from symbreak.starts import Start
+from symbreak.starts import Elsewhere, Start, StartJob, advance, start_seed
 
 #: A budget of evaluations that no run spends: for runs that end by time.
 UNLIMITED = 2**53
-#: Seconds that starts in several threads go on before they are looked at.
-SLICE = 0.05
+#: A start that has stalled goes on if its error is at most so many times the best one before it.
+PROMISING = 1.5
 
 
 def train(
@@ -43,6 +44,8 @@ def train(
     seed: int = 0,
     population_size: int | None = None,
     threads: int = 1,
+    initial: ArrayLike | None = None,
+    elsewhere: Elsewhere | None = None,
     callback: Callable[[Progress], object] | None = None,
     **settings: Any,
 ) -> RunRecord:
@@ -62,6 +65,10 @@ def train(
         seed: Same seed, same result, with any number of threads.
         population_size: Candidates per generation; by default the problem's own.
         threads: Threads of the evaluation, or of independent starts; 0 means one per core.
+        initial: A vector (D,) to polish first, before any search; with ``polish="final"`` instead
+            of one.
+        elsewhere: Runs so many starts as there are ``threads`` in other processes or machines: a
+            function from their jobs to what ``run_start`` answers to each.
         callback: Called after each step; the run stops early if it returns True.
         **settings: Other arguments of the optimiser, such as ``F`` or ``sigma``.
 
@@ -77,17 +84,23 @@ def train(
         seed=seed,
         population_size=population_size,
         threads=threads,
+        initial=initial,
+        elsewhere=elsewhere,
         **settings,
     )
     seconds = np.inf if max_time is None else check_real("max_time", max_time, 0, 1e9)
     interrupted, deadline = threading.Event(), time.monotonic() + seconds
+    step = 0.0  # seconds of the last one; the next one begins if half of it has its place
     with deferred_interrupts(interrupted.set), one_blas_thread():
-        while not run.finished and not interrupted.is_set() and time.monotonic() < deadline:
+        while not (run.finished or interrupted.is_set()):
+            if (started := time.monotonic()) + step / 2 >= deadline:
+                break
             run.step()
+            step = time.monotonic() - started
             answer = None if callback is None else callback(run.progress)
             if isinstance(answer, bool | np.bool_) and answer:
                 break
-        return run.record(time_is_up=time.monotonic() >= deadline)
+        return run.record(time_is_up=time.monotonic() + step / 2 >= deadline)
 
 
 class Training:
@@ -107,6 +120,8 @@ class Training:
         seed: int = 0,
         population_size: int | None = None,
         threads: int = 1,
+        initial: ArrayLike | None = None,
+        elsewhere: Elsewhere | None = None,
         **settings: Any,
     ) -> None:
         self.problem, self.method, self.seed = problem, method, check_count("seed", seed, 0)
@@ -120,7 +135,10 @@ class Training:
             population_size=population_size,
             settings=settings,
         )
+        if initial is not None and self.plan.polish == "none":
+            raise ValueError(f"initial is for a polish, and {method} has none; ask for polish=.")
         self._prepare(threads)
+        self._elsewhere = elsewhere if self.plan.polish == "restarts" else None
         self._history = History(problem, self._evaluate.solve)
         self._n_taken = 0  # evaluations of starts that were taken over
         self._ends: list[int] = []  # of those that were not cut short: evaluations at their ends
@@ -129,7 +147,12 @@ class Training:
         self._counters: dict[str, int] = {}
         self._seconds = 0.0
         self.stopped = ""
-        self._running = [self._new_start(0)]
+        self._running: list[Start] = []
+        if initial is not None:
+            theta = check_theta(initial, problem.topology.dim, "initial")
+            self._running = [self._new_start(0, theta=theta)]
+        elif self._elsewhere is None:
+            self._running = [self._new_start(0)]
 
     def _prepare(self, threads: int) -> None:
         """What can be made anew, and is not part of the state."""
@@ -140,13 +163,12 @@ class Training:
             self._evaluate = Evaluator(self.problem)
         self._pool = ThreadPoolExecutor(self._n_parallel) if self._n_parallel > 1 else None
 
-    def _new_start(self, number: int, left: int | None = None) -> Start:
-        """A start with the stream of its number; the first one's is that of the seed alone."""
-        seed = self.seed if number == 0 else stream(self.seed, "start", number)
+    def _new_start(self, number: int, left: int | None = None, theta: Array | None = None) -> Start:
+        seed = start_seed(self.seed, number)
         parallel = self._n_parallel > 1
         evaluate = Evaluator(self.problem) if parallel else self._evaluate
         budget = self.max_evaluations - self._n_taken if left is None else left
-        return Start(self.problem, self.plan, seed, budget, evaluate)
+        return Start(self.problem, self.plan.of_start(number), seed, budget, evaluate, theta)
 
     @property
     def finished(self) -> bool:
@@ -172,32 +194,55 @@ class Training:
     def step(self) -> None:
         """Do one generation or one iteration of a polish; of each start, if there are threads."""
         started = time.perf_counter()
-        if self._pool is None:
+        if not self._running:
+            self._run_elsewhere()
+        elif self._pool is None or self._elsewhere is not None:
             self._running[0].step()
         else:
-            list(self._pool.map(_advance, [s for s in self._running if not s.finished]))
+            list(self._pool.map(advance, [s for s in self._running if not s.finished]))
         while self._running and self._running[0].finished:
+            if self._is_promising(self._running[0]):
+                self._running[0].go_on()
+                continue
             self._take_over(self._running.pop(0))
             if self.finished:
                 self._running.clear()  # what others have found ahead of it does not count
         self._keep_running()
         self._seconds += time.perf_counter() - started
 
+    def _run_elsewhere(self) -> None:
+        """Let a number of starts be run by others."""
+        assert self._elsewhere is not None
+        first, left = len(self._ends), self.max_evaluations - self._n_taken
+        jobs = [
+            StartJob(self.problem, self.plan.of_start(number), self.seed, number, left)
+            for number in range(first, first + self._n_parallel)
+        ]
+        self._running = [
+            Start.from_state(self.problem, job.plan, state, self._evaluate)
+            for job, state in zip(jobs, self._elsewhere(jobs), strict=True)
+        ]
+
     def _keep_running(self) -> None:
         """Begin starts, so that there is one for each thread."""
-        while not self.finished and (
+        while not (self.finished or self._elsewhere) and (
             not self._running
             or sum(not start.finished for start in self._running) < self._n_parallel
         ):
             self._running.append(self._new_start(len(self._ends) + len(self._running)))
+
+    def _is_promising(self, start: Start) -> bool:
+        """Whether a start that has stalled should go on: those before it were not much better."""
+        worth = start.history.error <= PROMISING * self._history.error
+        return start.reason == "stalled" and worth
 
     def _take_over(self, start: Start) -> None:
         """Add what a start has found; decide whether to go on."""
         left = self.max_evaluations - self._n_taken
         if start.n_evaluations > left:  # it ran ahead of others, which left it less
             start = self._new_start(len(self._ends), left)
-            while not start.finished:
-                start.step()
+            while not start.finished or self._is_promising(start):
+                start.go_on() if start.finished else start.step()
         self._history.absorb(start.history, self._n_taken)
         self._n_taken += start.n_evaluations
         for name, n in start.optimizer.counters.items():
@@ -217,7 +262,7 @@ class Training:
     def _optimum(self, start: Start, found: EvidenceResult | None) -> Optimum:
         error, model = start.history.error, None if found is None else found.model
         score = error if found is None else -found.log_evidence
-        if self.plan.polish != "restarts" or error == np.inf:
+        if self.plan.polish != "restarts" or error == np.inf or start.reason == "stalled":
             return Optimum(score, error, np.empty((0, 0)))
         if model is None:
             model = self._evaluate.solve(start.history.theta)
@@ -238,6 +283,7 @@ class Training:
         row = find_method(self.method)
         theta, penalty = self._evaluate.evaluated(history.theta)
         best = self._model(history.theta, history)
+        model = self._chosen(history, choice) or best
         end = (self.n_evaluations, history.error)
         curve = [*history.curve, *([] if history.curve[-1:] == [end] else [end])]
         trace = history.table("trace")
@@ -256,14 +302,14 @@ class Training:
             output_weights=np.empty((0, 0)) if best is None else best.output_weights,
             penalty=penalty,
             network_error=(np.inf if best is None else network_error(best, self.problem) + penalty),
-            model=self._chosen(history, choice) or best,
+            model=model,
             alpha=self.problem.ridge if choice is None else choice.alpha,
-            n_effective=np.nan if choice is None else choice.n_effective,
+            n_effective=None if choice is None else choice.n_effective,
             generation_evaluations=trace[:, 0].astype(np.int64),
             modified_share=trace[:, 1],
             step_size=None if np.isnan(steps).all() else steps,
             spread=history.table("spread"),
-            rates=history.table("rates"),
+            rates=self._rates(history, model),
             starts=self._starts_table(),
             n_evaluations=self.n_evaluations,
             counters=self._counters_so_far(),
@@ -286,6 +332,14 @@ class Training:
             return self._with_origin(choice.model, history)
         return self._model(history.selected, history) if history.rates else None
 
+    def _rates(self, history: History, model: Model | None) -> Array:
+        """Errors of the networks that the validation set selected; else the test error, if any."""
+        test = self.problem.test
+        if history.rates or test is None or model is None:
+            return history.table("rates")
+        row = (self.n_evaluations, model.error_on(self.problem.train), np.nan, model.error_on(test))
+        return np.array([row])
+
     def _counters_so_far(self) -> dict[str, int]:
         counters = dict(self._counters)
         for start in self._running[:1]:
@@ -305,14 +359,15 @@ class Training:
         return self._with_origin(self._evaluate.solve(theta), history)
 
     def _with_origin(self, model: Model, history: History) -> Model:
-        return model.with_origin(
-            problem=self.problem.name,
-            method=self.method,
-            seed=self.seed,
-            n_evaluations=self.n_evaluations,
-            error=history.error,
-            versions=versions(),
-        )
+        origin = {
+            "problem": self.problem.name,
+            "method": self.method,
+            "seed": self.seed,
+            "n_evaluations": self.n_evaluations,
+            "error": history.error,
+            "versions": versions(),
+        }
+        return replace(model, origin=origin)
 
     def state(self) -> State:
         """Everything needed to continue, in arrays and JSON-able values."""
@@ -354,6 +409,7 @@ class Training:
         self.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 1)
         self.plan = Plan(**state["plan"])
         self._prepare(threads)
+        self._elsewhere = None
         self._seconds, self.stopped = float(state["seconds"]), str(state["stopped"])
         self._counters = dict(state["counters"])
         self._history = History.from_state(problem, self._evaluate.solve, state["history"])
@@ -365,13 +421,7 @@ class Training:
         ]
         self._choice = None if state["choice"] is None else Choice.from_state(state["choice"])
         start = state["start"]
+        plan = self.plan.of_start(len(self._ends))
         self._running = (
-            [] if start is None else [Start.from_state(problem, self.plan, start, self._evaluate)]
+            [] if start is None else [Start.from_state(problem, plan, start, self._evaluate)]
         )
-
-
-def _advance(start: Start) -> None:
-    """Go on with a start for a while."""
-    until = time.perf_counter() + SLICE
-    while not start.finished and time.perf_counter() < until:
-        start.step()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from symbreak import Evaluator, Problem, load_problem, network
+from symbreak.activations import Activation
 from symbreak.evaluation import network_error
 from symbreak.problems import Dataset
 
@@ -37,6 +38,13 @@ def test_one_evaluator_may_be_used_by_several_threads(problem):
 def test_what_is_no_problem_is_refused():
     with pytest.raises(ValueError, match="problem must be a Problem, as load_problem makes"):
         Evaluator("sinc")
+
+
+def test_an_activation_without_compiled_code_is_refused():
+    cube = Activation("cube", True, 0, lambda z: z**3, lambda z, a: 3 * z**2)
+    problem = Problem.from_arrays([[0.0], [1.0]], [0.0, 1.0], hidden=(2,), activation=cube)
+    with pytest.raises(ValueError, match="activation cube has no compiled code; known are tanh"):
+        Evaluator(problem)
 
 
 def test_errors_do_not_depend_on_the_company_of_a_candidate(problem):

@@ -99,9 +99,9 @@ def test_the_sine_of_large_numbers_is_right_too():
     assert got == pytest.approx(np.sin(x), rel=1e-12)
 
 
-@_kernels._compiled
 def activated(x, code):
-    _kernels._activate(x, code)
+    """Replace x by the outputs of a neuron that reads nothing but it."""
+    _kernels._neuron(np.array([1.0, 0.0]), x.copy()[None], 0, x, code)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)

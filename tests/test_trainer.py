@@ -9,6 +9,7 @@ import pytest
 
 from symbreak import METHODS, Evaluator, Problem, load_problem, train
 from symbreak.optima import Agreement, Optimum, agreement, label_optima
+from symbreak.plans import luby, make_plan
 from symbreak.training import Training
 
 
@@ -137,6 +138,22 @@ def test_validation_selects_among_all_starts():
     assert record.rates[-1, 0] < record.n_evaluations
 
 
+def test_searches_are_as_long_as_luby_says():
+    assert [luby(n) for n in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
+    plan = make_plan(load_problem("sinc2d"), "auto", 10**6)
+    assert [plan.of_start(n).search_evaluations for n in range(4)] == [500, 500, 1000, 500]
+    assert make_plan(load_problem("sinc2d"), "DE", 10**6).of_start(2).search_evaluations == 10**6
+
+
+def test_a_polish_that_stalls_is_given_up_unless_it_is_promising(problem):
+    record = train(problem, max_evaluations=100_000, seed=1)
+    given_up = record.starts[:, 2] < 0
+    assert 0 < given_up.sum() < len(given_up)
+    assert not given_up[0]  # nothing was better before it
+    best = np.minimum.accumulate(record.starts[:, 1])
+    assert np.all(record.starts[1:, 1][given_up[1:]] > 1.5 * best[:-1][given_up[1:]])
+
+
 def test_an_unknown_polish_is_refused(problem):
     with pytest.raises(ValueError, match="unknown polish 'gloss'"):
         train(problem, polish="gloss")
@@ -148,13 +165,14 @@ def test_optima_are_the_same_if_their_functions_are():
     near = 0.05 * np.sqrt(0.01) * rng.normal(size=f.shape)
     optima = [(0.02, g), (0.01, f), (0.0101, f + near), (0.03, f + g)]
     optima = [Optimum(error, error, outputs) for error, outputs in optima]
-    assert label_optima(optima) == [1, 0, 0, 2]
+    given_up = Optimum(0.001, 0.001, np.empty((0, 0)))
+    assert label_optima([*optima, given_up]) == [1, 0, 0, 2, -1]
     assert label_optima([]) == []
 
 
 def test_what_starts_say_is_counted():
-    said = agreement([0, 1, 0, 2, 1, 3])
-    assert said == Agreement(6, 2, 4, 2 / 6, 1 - 0.05 ** (1 / 6))
+    said = agreement([0, 1, 0, 2, 1, -1])
+    assert said == Agreement(6, 2, 3, 1 / 6, 1 - 0.05 ** (1 / 6))
     assert not said.is_enough
     assert agreement([0, 0, 0]).is_enough
     # the bound is the largest probability that six starts miss with a chance of one in twenty

@@ -16,9 +16,9 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from symbreak.experiments._codec import PackedArray, decompress, inflate
-from symbreak.experiments._spec import RunSpec
+from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
 from symbreak.models import MAX_FILE, Model
-from symbreak.training import RunRecord
+from symbreak.records import RunRecord
 
 Row: TypeAlias = dict[str, Any]
 
@@ -70,12 +70,8 @@ def _format(run: RunSpec, record: RunRecord) -> int:
     return FORMAT
 
 
-def _family(run: RunSpec, record: RunRecord) -> str:
-    return record.family
-
-
-def _role(run: RunSpec, record: RunRecord) -> str:
-    return record.role
+def _numerics(run: RunSpec, record: RunRecord) -> int:
+    return NUMERICS_VERSION
 
 
 def _settings(run: RunSpec, record: RunRecord) -> str:
@@ -113,6 +109,9 @@ OLD_ROLES = {
 #: What was counted then, each in a column ``n_...`` of its own. Never to be changed.
 OLD_COUNTERS = ("nonfinite", "repairs", "bounded")
 
+#: The version of the numerics that stores have which do not say it. Never to be changed.
+OLD_NUMERICS = 2
+
 _TEXT, _INTEGER, _REAL = "TEXT NOT NULL", "INTEGER NOT NULL", "REAL NOT NULL"
 
 #: The columns of a finished run.
@@ -120,9 +119,10 @@ RUN = (
     _of_run("key", "TEXT PRIMARY KEY", frame="key"),
     Column("problem_id", "INTEGER NOT NULL REFERENCES problem (id)"),
     Column("format", _INTEGER, _format, since=2, before="1"),
+    Column("numerics", _INTEGER, _numerics, since=2, before=str(OLD_NUMERICS)),
     _of_run("method", _TEXT),
-    Column("family", _TEXT, _family, "family", in_result=True),
-    Column("role", _TEXT, _role, since=2, before="'variant'"),
+    _of_record("family", _TEXT),
+    Column("role", _TEXT, lambda run, record: record.role, since=2, before="'variant'"),
     _of_run("repetition", _INTEGER),
     _of_record("error", _REAL),
     _of_record("network_error", _REAL),

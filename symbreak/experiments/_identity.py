@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symbreak._checks import large_number
-from symbreak.experiments._columns import Row
-from symbreak.experiments._spec import RunSpec
+from symbreak.experiments._columns import OLD_NUMERICS, Row
+from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
 from symbreak.problems import Problem
 
 Facts = dict[str, Any]
@@ -34,6 +34,7 @@ _DISTINGUISHING = {
     "alpha": ("alpha {}", 0.0),
     "data": ("data {}", ""),
     "max_evaluations": ("{} evaluations", 0),
+    "numerics": ("numerics {}", OLD_NUMERICS),
 }
 #: Data count as equal if they agree to so many decimals; machines differ in the last bits.
 _DECIMALS = 5
@@ -83,9 +84,15 @@ def _data_digest(problem: Problem) -> str:
     return digest.hexdigest()[:8]
 
 
-def identity_of(facts: Facts, max_evaluations: int) -> str:
+def facts_of_row(row: Row, problems: Mapping[int, Facts]) -> Facts:
+    """Facts about the problem of a stored run, with what the run was allowed."""
+    allowed = {name: row[name] for name in ("max_evaluations", "numerics")}
+    return problems[row["problem_id"]] | allowed
+
+
+def identity_of(facts: Facts) -> str:
     """A short hash: equal if runs on the problem are comparable."""
-    told = [facts["name"], *_told(facts, max_evaluations).values()]
+    told = [facts["name"], *_told(facts).values()]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]
 
 
@@ -95,8 +102,7 @@ def agree(old: Facts, new: Facts) -> bool:
     return all(old[name] == new.get(name) for name in names)
 
 
-def _told(facts: Facts, max_evaluations: int) -> Facts:
-    facts = facts | {"max_evaluations": max_evaluations}
+def _told(facts: Facts) -> Facts:
     return {name: facts.get(name, unsaid) for name, (_, unsaid) in _DISTINGUISHING.items()}
 
 
@@ -110,11 +116,11 @@ class Label(NamedTuple):
     identity: str
 
 
-def label_problems(variants: Iterable[tuple[str, Facts, int]]) -> dict[str, str]:
-    """A label for each identity, of (identity, facts, budget): the name if that says enough."""
+def label_problems(problems: Iterable[Facts]) -> dict[str, str]:
+    """A label for each identity: the name of the problem, if that says enough."""
     by_name: dict[str, dict[str, Facts]] = defaultdict(dict)
-    for identity, facts, budget in variants:
-        by_name[facts["name"]][identity] = _told(facts, budget)
+    for facts in problems:
+        by_name[facts["name"]][identity_of(facts)] = _told(facts)
     labels = {}
     for name, told in by_name.items():
         differing = [
@@ -136,10 +142,11 @@ def _say(fact: str, value: Any) -> str:
 
 def label_runs(runs: Sequence[Row], problems: Mapping[int, Facts]) -> dict[str, Label]:
     """The label of every run, by key; different settings of a method are different methods."""
-    facts = [problems[run["problem_id"]] for run in runs]
-    budgets = [run["max_evaluations"] for run in runs]
-    identities = list(map(identity_of, facts, budgets))
-    names = label_problems(zip(identities, facts, budgets, strict=True))
+    alike = {(r["problem_id"], r["max_evaluations"], r["numerics"]): r for r in runs}
+    facts = {place: facts_of_row(run, problems) for place, run in alike.items()}
+    known = {place: identity_of(each) for place, each in facts.items()}
+    names = label_problems(facts.values())
+    identities = [known[r["problem_id"], r["max_evaluations"], r["numerics"]] for r in runs]
     where = [names[identity] for identity in identities]
     methods = _label_methods(runs, where)
     repetitions = _number_repetitions(runs, list(zip(where, methods, strict=True)))
@@ -199,21 +206,22 @@ def describe_differences(
     new: Iterable[RunSpec], runs: Sequence[Row], problems: Mapping[int, Facts]
 ) -> list[str]:
     """Which runs of a study share a name with runs that they are not comparable with."""
-    here = {(row["problem_id"], row["max_evaluations"]) for row in runs}
+    distinct = {(row["problem_id"], row["max_evaluations"], row["numerics"]): row for row in runs}
+    here = [facts_of_row(row, problems) for row in distinct.values()]
     settings_here: dict[str, set[str]] = defaultdict(set)
     for row in runs:
         settings_here[row["method"]].add(row["settings"])
     sentences = []
     for run in new:
-        facts, budget = facts_of(run), run.max_evaluations
-        there = [(problems[number], limit) for number, limit in here]
-        there = [(old, limit) for old, limit in there if old["name"] == run.problem]
-        if there and not any(limit == budget and agree(old, facts) for old, limit in there):
-            variants = [(identity_of(old, limit), old, limit) for old, limit in there]
-            ours = identity_of(facts, budget)
-            labels = label_problems([*variants, (ours, facts, budget)])
-            others = " and ".join(sorted({labels[identity] for identity, *_ in variants}))
-            sentences.append(f"the store has runs of {others}; this is {labels[ours]}")
+        allowed = {"max_evaluations": run.max_evaluations, "numerics": NUMERICS_VERSION}
+        facts = facts_of(run) | allowed
+        there = [old for old in here if old["name"] == run.problem]
+        if there and not any(agree(old, facts) for old in there):
+            labels = label_problems([*there, facts])
+            others = " and ".join(sorted({labels[identity_of(old)] for old in there}))
+            sentences.append(
+                f"the store has runs of {others}; this is {labels[identity_of(facts)]}"
+            )
         settings = json.dumps(dict(run.method_settings), sort_keys=True)
         if (known := settings_here.get(run.method)) and settings not in known:
             sentences.append(f"the store has runs of {run.method} with other settings")

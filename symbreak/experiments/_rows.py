@@ -72,8 +72,9 @@ def seal_rows(connection: sqlite3.Connection, table: str) -> None:
 
 def checksum(table: str, values: Sequence[Any]) -> str:
     """A hash of a row, in which no two rows are alike."""
-    digest = hashlib.blake2b(table.encode(), digest_size=8)
-    for value in values:
-        data = value if isinstance(value, bytes) else repr(value).encode()
-        digest.update(b"%s %d " % (type(value).__name__.encode(), len(data)) + data)
+    blobs = [value for value in values if isinstance(value, bytes)]
+    rest = [len(value) if isinstance(value, bytes) else value for value in values]
+    digest = hashlib.blake2b(repr([table, *rest]).encode(), digest_size=8)
+    for blob in blobs:
+        digest.update(blob)
     return digest.hexdigest()

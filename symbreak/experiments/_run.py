@@ -64,6 +64,10 @@ def execute(
 def _resumed(run: RunSpec, checkpoint: State) -> Training:
     problem = run.load_problem()
     try:
-        return Training.from_state(problem, checkpoint)
+        training = Training.from_state(problem, checkpoint)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise CheckpointError(f"the checkpoint does not fit the run: {error}") from error
+    theirs = (training.method, training.seed, training.max_evaluations)
+    if theirs != (run.method, run.seed, run.max_evaluations):
+        raise CheckpointError("the checkpoint does not fit the run: it is another run's.")
+    return training

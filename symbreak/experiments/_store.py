@@ -28,6 +28,7 @@ from symbreak.experiments._identity import (
     agree,
     describe_differences,
     facts_of,
+    facts_of_row,
     label_runs,
 )
 from symbreak.experiments._run import CheckpointError
@@ -187,8 +188,7 @@ class Store:
         found = {}
         for run in sorted(runs, key=lambda run: (run["problem_id"], run["max_evaluations"])):
             label = labels[run["key"]]
-            more = {"identity": label.identity, "max_evaluations": run["max_evaluations"]}
-            found[label.problem] = facts[run["problem_id"]] | more
+            found[label.problem] = facts_of_row(run, facts) | {"identity": label.identity}
         return found
 
     def differences(self, spec: StudySpec) -> list[str]:

@@ -57,7 +57,7 @@ def to_format_1(path):
             execute("UPDATE problem SET facts = ? WHERE id = ?", (text, number))
         for name in ("train", "validation"):
             execute(f"ALTER TABLE run RENAME COLUMN {name}_error TO {name}_rate")
-        for column in ("format", "role", "counters"):
+        for column in ("format", "numerics", "role", "counters"):
             execute(f"ALTER TABLE run DROP COLUMN {column}")
         execute("DROP TABLE run_model")
         for table in _schema.TABLES.keys() - {"run_model"}:

@@ -117,6 +117,15 @@ def test_runs_with_other_seeds_are_pooled_as_further_repetitions(tmp_path):
         assert ends.tolist() == store.frame().error.tolist()
 
 
+def test_runs_of_another_version_of_the_numerics_are_told_apart(tmp_path, monkeypatch):
+    path = add(tmp_path / "a.db", STUDY)
+    for module in ("_spec", "_columns", "_identity"):
+        monkeypatch.setattr(f"symbreak.experiments.{module}.NUMERICS_VERSION", 99)
+    found = problems(add(path, STUDY))
+    assert list(found.values()) == [2, 2]
+    assert "syn5 (numerics 99)" in found
+
+
 def test_labels_are_the_same_after_a_merge(tmp_path):
     a = add(tmp_path / "a.db", STUDY)
     b = add(tmp_path / "b.db", STUDY + "[problem.syn5]\nhidden = [2]")

@@ -79,6 +79,12 @@ def test_settings_reach_the_run():
     assert de._running[0].optimizer.population_size == 30
 
 
+def test_every_setting_of_a_problem_reaches_it():
+    (run, _) = runs(MINIMAL + '[problem.sinc]\nactivation = "sin"\noutput_shift = true\n')
+    assert str(run.load_problem().topology) == "1-5-1 sin"
+    assert run.load_problem().output_shift
+
+
 def test_fixed_data_are_shared_and_redrawn_ones_differ():
     def data(mode):
         return [run.load_problem().train.X for run in runs(MINIMAL + f"{mode}\nrepetitions = 2")]
@@ -173,6 +179,13 @@ def test_arrays_in_an_npz_file_become_a_problem(tmp_path):
         (MINIMAL + '[data_file.sinc]\nfile = "x.csv"', "has a problem of that name already"),
         (DATA_FILE, r"\[data_file.mine\]: there is no data file 'mine.csv'"),
         (MINIMAL + "repetitions = 1_000_000_000_000", "a study has at most 10,000,000 runs"),
+        (MINIMAL + "data_seed = 1208925819614629174706176", "data_seed must be below 2.63"),
+        (MINIMAL + "x = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        (MINIMAL + "x = " + "9" * 5000, "not valid TOML"),
+        (MINIMAL + "[budgets]\nsinc = 10000000000000000000000", "at most 1e.15 evaluations"),
+        (MINIMAL + "[method.DE]\nbreaking = 1", r"\[method.DE\]: unknown key 'breaking'"),
+        (MINIMAL + "[problem.sinc.population_size]\nPSO = 30", "unknown key 'PSO'"),
+        (MINIMAL + '[problem.sinc]\nactivation = "rely"', "unknown activation 'rely'"),
         (DATA_FILE + "colour = 1", r"\[data_file.mine\]: unknown key 'colour'"),
     ],
 )
@@ -184,14 +197,16 @@ def test_a_bad_study_is_refused_with_table_key_and_nearest_name(text, message):
 @pytest.mark.parametrize(
     ("content", "change", "message"),
     [
+        ("a,b,y\n1,2,3\n", 'task = "classification"\ntargets = ["b", "y"]', "one target"),
+        ("a,b,y\n1,2,3\n", 'targets = "ab"', "targets must be a list of columns"),
         ("a,b,y\n1,2\n", "", "row 2: expected 3 values, got 2"),
-        ("a,b,y\n1,x,3\n", "", "row 2, column 'b': expected a number, got 'x'"),
+        ("a,b,y\n1,x,3\n", "", r"column 'b' has text in row 2 \('x'\)"),
         ("a,b,y\n", "", "a header line and at least one sample"),
         ("", "", "a header line and at least one sample"),
         ("a,b,z\n1,2,3\n", "", "unknown column of mine.csv 'y'"),
         ("y\n1\n", "", "no columns left for the inputs"),
-        ("a,b,y\n1,nan,3\n", "", "row 2, column 'b': expected a finite number, got 'nan'"),
-        ("1,2,3\n4,5,6\n", "", "the first line must name the columns"),
+        ("a,b,y\n1,nan,3\n", "", "column 'b' has missing values in row 2"),
+        ("1,2,3\n4,5,6\n", "", "unknown column of mine.csv 'y'. Known: x1, x2, x3"),
         ("a,a,y\n1,2,3\n", "", "columns must have different names, got 'a' twice"),
         ("a,b,y\n1,2,3\n", "test = 1.0", "must leave samples for training"),
         ("a,b,y\n1,2,3\n", "test = 3", "test must be a finite number in"),
@@ -199,13 +214,14 @@ def test_a_bad_study_is_refused_with_table_key_and_nearest_name(text, message):
 )
 def test_a_bad_data_file_is_refused_in_words(tmp_path, content, change, message):
     (tmp_path / "mine.csv").write_text(content)
+    text = DATA_FILE.replace('targets = ["y"]\n', "") if "targets" in change else DATA_FILE
     with pytest.raises(ValueError, match=message):
-        StudySpec.parse(DATA_FILE + change, folder=tmp_path)
+        StudySpec.parse(text + change, folder=tmp_path)
 
 
 def test_an_npz_with_objects_is_refused_and_not_executed(tmp_path):
     np.savez(tmp_path / "mine.npz", X=np.array([{"a": 1}], dtype=object), y=np.zeros(1))
-    with pytest.raises(ValueError, match="must hold arrays X and y"):
+    with pytest.raises(ValueError, match=r"not an .npz file of plain arrays"):
         StudySpec.parse(DATA_FILE.replace(".csv", ".npz"), folder=tmp_path)
 
 

@@ -1,0 +1,133 @@
+"""What ``symbreak study`` and ``symbreak store`` print."""
+
+import sys
+from collections import Counter
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from symbreak.cli import _study_view, app
+from symbreak.cli._study_view import MEASURE_FOR, Pace, StudyView
+from symbreak.experiments import Store, StudySpec, Update
+
+TEXT = """
+problems = ["syn5", "sinc2d"]
+methods = ["DE-SB"]
+repetitions = 10
+[budgets]
+syn5 = 1000
+sinc2d = 1000
+"""
+
+
+@pytest.fixture(scope="module")
+def spec():
+    return StudySpec.parse(TEXT)
+
+
+def counts(spec):
+    return Counter((run.problem, run.method) for run in spec.runs())
+
+
+def runs_of(spec, problem):
+    return [run for run in spec.runs() if run.problem == problem]
+
+
+def test_nothing_is_said_of_the_time_left_before_it_was_measured(spec):
+    pace = Pace(spec, counts(spec), set())
+    assert pace.seconds_left(100.0) is None  # processes start, code is loaded
+    first, *_ = runs_of(spec, "syn5")
+    pace.update(Update(first, "running", 100, 1.0), 100.0)
+    assert pace.seconds_left(100.0 + MEASURE_FOR / 2) is None
+    pace.update(Update(first, "finished", 1000, 1.0), 110.0)
+    assert pace.seconds_left(110.0) > 0
+
+
+def test_the_time_left_goes_by_work_and_not_by_runs(spec):
+    """Half the runs are done in 10 s, but a run of the others is far more work."""
+    pace = Pace(spec, counts(spec), set())
+    pace.update(Update(runs_of(spec, "syn5")[0], "running", 0, 1.0), 0.0)
+    for run in runs_of(spec, "syn5"):
+        pace.update(Update(run, "finished", 1000, 1.0), 10.0)
+    assert pace.finished.total() == 10
+    work = pace._work
+    expected = 10.0 * work["sinc2d"] / work["syn5"]
+    assert pace.seconds_left(10.0) == pytest.approx(expected)
+    assert expected > 30
+    for run in runs_of(spec, "sinc2d"):
+        pace.update(Update(run, "finished", 1000, 1.0), 60.0)
+    assert pace.share == pytest.approx(1)
+    assert pace.seconds_left(60.0) == pytest.approx(0)
+
+
+def test_what_an_earlier_start_had_done_is_not_taken_for_speed(spec):
+    first, second, *_ = runs_of(spec, "syn5")
+    fresh, resumed = (Pace(spec, counts(spec), keys) for keys in (set(), {second.key}))
+    for pace, n in ((fresh, 0), (resumed, 900)):
+        pace.update(Update(first, "running", 0, 1.0), 0.0)
+        pace.update(Update(second, "running", n, 1.0), 0.0)
+        pace.update(Update(first, "running", 500, 1.0), 10.0)
+    assert 0.9 < resumed.seconds_left(10.0) / fresh.seconds_left(10.0) < 1
+
+
+def test_a_piped_study_prints_a_line_now_and_then(spec, monkeypatch, capsys):
+    monkeypatch.setattr(_study_view, "console", Console(file=sys.stdout, width=60))
+    times = iter([0.0, 1.0, 11.0, 12.0, 22.0])
+    monkeypatch.setattr(_study_view.time, "monotonic", lambda: next(times))
+    with StudyView(spec, counts(spec), set()) as view:
+        for run in runs_of(spec, "syn5")[:4]:
+            view.update(Update(run, "finished", 1000, 0.5))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:9] for line in lines] == ["2/20 runs", "4/20 runs"]
+    assert "left" in lines[0]
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_the_bars_fit_the_terminal(spec, monkeypatch, width):
+    console = Console(width=width, force_terminal=True, record=True)
+    monkeypatch.setattr(_study_view, "console", console)
+    view = StudyView(spec, counts(spec), set())
+    for run in runs_of(spec, "sinc2d"):
+        view.update(Update(run, "finished", 1000, 0.00123456))
+    lines = console.render_lines(view.__rich__(), pad=False)
+    texts = ["".join(segment.text for segment in line) for line in lines]
+    assert len(texts) == 3  # nothing is wrapped
+    assert all(len(text) <= width and "…" not in text for text in texts)
+    assert "0.00123" in texts[1]
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path):
+    study, store = tmp_path / "a[/x].toml", tmp_path / "[" / "red].db"
+    store.parent.mkdir()
+    study.parent.mkdir()
+    study.write_text('name = "[/y]"\n' + TEXT.replace("10\n", "1\n").replace("sinc2d", "sinc"))
+    run = CliRunner().invoke
+    done = run(app, ["study", str(study), "--store", str(store), "--workers", "1"])
+    assert (done.exit_code, done.exception) == (0, None)
+    assert "[/y]: 2 runs to do of 2" in done.output
+    assert f"2 runs added to {store}" in done.output
+    again = run(app, ["study", str(study), "--store", str(store), "--shard", "1/2"])
+    assert "all 1 runs of shard 1/2 are there" in again.output
+    checked = run(app, ["store", "check", str(store)])
+    assert f"{store} is sound: 2 finished runs" in checked.output
+    with Store(store) as opened:
+        assert opened.studies()[0][0] == "[/y]"
+
+
+def test_a_study_says_that_the_store_has_another_problem_of_that_name(tmp_path):
+    study, store = tmp_path / "a.toml", tmp_path / "a.db"
+    small = TEXT.replace("10\n", "1\n").replace('"syn5", "sinc2d"', '"syn5"')
+    study.write_text(small.replace("sinc2d = 1000", ""))
+    run = CliRunner().invoke
+    assert run(app, ["study", str(study), "--store", str(store)]).exit_code == 0
+    study.write_text(study.read_text() + "[problem.syn5]\nhidden = [2]\n")
+    said = run(app, ["study", str(study), "--store", str(store), "--dry-run"]).output
+    assert "the store has runs of syn5 (1-3-1); this is syn5 (1-2-1)" in said
+
+
+def test_an_empty_file_is_not_a_sound_store(tmp_path):
+    (tmp_path / "a.db").touch()
+    checked = CliRunner().invoke(app, ["store", "check", str(tmp_path / "a.db")])
+    assert checked.exit_code == 1
+    assert (tmp_path / "a.db").stat().st_size == 0

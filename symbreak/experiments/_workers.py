@@ -247,7 +247,7 @@ def _work(pipe: Connection, path: Path, stop: Any, checkpoint_every: float) -> N
         with suppress(OSError):  # the driver is gone; the store has all that matters
             pipe.send((status, n_evaluations, error))
 
-    with suppress(EOFError):
+    with suppress(EOFError, ConnectionError):  # the driver is gone
         try:
             with Store(path, create=False) as store:
                 while (run := pipe.recv()) is not None:

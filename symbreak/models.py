@@ -32,6 +32,7 @@ Output = Literal["linear", "tanh", "softmax"]
 FORMAT, FORMAT_VERSION = "symbreak-model", 1
 #: A larger file is not a small network.
 MAX_FILE = 64 * 2**20
+MAX_LAYERS, MAX_WIDTH = 1_000, 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +80,22 @@ class Model:
             self._check_shape(f"{name}.scale", scaling.scale, (n,))
             if not (scaling.scale > 0).all():
                 raise ValueError(f"{name}.scale must be positive.")
-        if (self.task == "classification") != bool(self.classes) or len(self.classes) not in (0, q):
-            raise ValueError(
-                f"a model of {q} outputs for {self.task} cannot have {len(self.classes)} classes."
-            )
+        self._check_classes()
         for name, n in (("feature_names", net.n_inputs), ("target_names", q)):
             if len(names := getattr(self, name)) not in (0, n):
                 raise ValueError(f"{name} must be {n} names or none, got {len(names)}.")
+
+    def _check_classes(self) -> None:
+        n, q = len(self.classes), self.topology.n_outputs
+        if (self.task == "classification") != bool(n) or n not in (0, q):
+            raise ValueError(f"a model of {q} outputs for {self.task} cannot have {n} classes.")
+        if not n and self.output != "linear":
+            raise ValueError(f"outputs for {self.task} must be 'linear', got {self.output!r}.")
+        if len(set(self.classes)) < n or len({isinstance(c, str) for c in self.classes}) > 1:
+            raise ValueError(
+                "classes must differ from each other, and be texts all of them or none of them, "
+                f"got {self.classes!r:.80}."
+            )
 
     def _check_shape(self, name: str, values: Array, shape: tuple[int, ...]) -> None:
         if values.shape != shape:
@@ -149,9 +159,15 @@ class Model:
         """
         if self.classes:
             truth = np.asarray(y)
+            if truth.dtype.kind == "O":  # texts of a frame
+                truth = np.array(truth.tolist())
             if truth.ndim != 1:
                 raise ValueError(f"y must hold one class label per sample, got {truth.shape}.")
             predicted = self.predict(X)
+            if (predicted.dtype.kind == "U") != (truth.dtype.kind == "U"):
+                raise ValueError(
+                    f"y must have labels like {self.classes[0]!r}, got {truth.dtype} values."
+                )
             self._check_samples(len(predicted), len(truth))
             return float(np.mean(predicted != truth))
         values = np.asarray(y)
@@ -226,7 +242,7 @@ class Model:
             ValueError: if the text is not that of a model.
         """
         facts = _read_facts(text)
-        topology = Topology(tuple(_list(facts, "net")), find_activation(_text(facts, "activation")))
+        topology = Topology(_net(facts), find_activation(_text(facts, "activation")))
         return cls(
             topology,
             _text(facts, "task"),  # type: ignore[arg-type]  # checked by the model itself
@@ -235,7 +251,7 @@ class Model:
             _scaling(facts, "inputs"),
             _scaling(facts, "targets"),
             _text(facts, "output"),  # type: ignore[arg-type]
-            tuple(_labels(facts, "classes", (str, int, float, bool))),
+            tuple(_classes(facts)),
             tuple(_labels(facts, "feature_names", (str,))),
             tuple(_labels(facts, "target_names", (str,))),
             _mapping(facts, "origin"),
@@ -244,10 +260,21 @@ class Model:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all: a full disk or a kill leaves what was there."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: a full disk or a kill leaves what was there."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give the name of a file.")
+    if path.exists() and not path.is_file():  # a terminal, a pipe, /dev/null
+        path.write_bytes(content)
+        return
+    path = path.resolve()  # what a link points to, so that the link stays
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with draft.open("x", encoding="utf-8") as file:  # never through somebody's link
-            file.write(text)
+        with draft.open("xb") as file:  # never through somebody's link
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
@@ -279,9 +306,10 @@ def _read_facts(text: str) -> dict[str, Any]:
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise ValueError(f"it does not say that its format is {FORMAT!r}.")
     version = facts.get("version")
-    if version != FORMAT_VERSION:
+    if type(version) is not int or version != FORMAT_VERSION:
         raise ValueError(
-            f"it has version {version!r}, this symbreak reads {FORMAT_VERSION}; upgrade symbreak."
+            f"it has version {version!r:.40}, this symbreak reads {FORMAT_VERSION}; "
+            "upgrade symbreak."
         )
     return facts
 
@@ -290,6 +318,17 @@ def _list(facts: Mapping[str, Any], name: str) -> list[Any]:
     if not isinstance(values := facts.get(name), list):
         raise ValueError(f"{name} must be a list, got {type(values).__name__}.")
     return values
+
+
+def _net(facts: Mapping[str, Any]) -> tuple[int, ...]:
+    sizes = _list(facts, "net")
+    small = len(sizes) <= MAX_LAYERS
+    if not (small and all(type(n) is int and 0 < n <= MAX_WIDTH for n in sizes)):
+        raise ValueError(
+            f"net must be at most {MAX_LAYERS} layers of 1 to {MAX_WIDTH:,} neurons, "
+            f"got {sizes!r:.80}."
+        )
+    return tuple(sizes)
 
 
 def _text(facts: Mapping[str, Any], name: str) -> str:
@@ -311,6 +350,14 @@ def _labels(facts: Mapping[str, Any], name: str, kinds: tuple[type, ...]) -> lis
     if len(set(values)) < len(values):
         raise ValueError(f"{name} must differ from each other.")
     return values
+
+
+def _classes(facts: Mapping[str, Any]) -> list[Any]:
+    labels = _labels(facts, "classes", (str, int, float, bool))
+    for label in labels:
+        if isinstance(label, int) and abs(label) >= 2**63:
+            raise ValueError("classes that are whole numbers must be below 2^63.")
+    return labels
 
 
 def _scaling(facts: Mapping[str, Any], name: str) -> Scaling:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from symbreak import load_problem, train
+from symbreak.models import Model
 
 
 def symbreak(*arguments, **options):
@@ -30,22 +31,22 @@ def test_train_prints_the_error_of_the_run():
 
 
 def test_train_says_how_many_are_misclassified():
-    result = symbreak("train", "two-circles", "--evaluations", 800)
+    result = symbreak("train", "two-circles", "--evaluations", 800, "-m", "DE-SB")
     record = train(load_problem("two-circles"), "DE-SB", max_evaluations=800)
     assert "misclassified" in result.stdout
     assert f"{record.rates[-1, 3]:.1%}" in result.stdout
 
 
-def test_train_compares_methods_and_saves_networks(tmp_path):
-    out = tmp_path / "runs.npz"
+def test_train_compares_methods_and_saves_the_best_model(tmp_path):
+    out = tmp_path / "model.json"
     result = symbreak("train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", 800, "--out", out)
     assert result.returncode == 0, result.stderr
-    saved = np.load(out)
-    for method in ("DE", "DE-SB"):
-        record = train(load_problem("syn5"), method, max_evaluations=800)
-        assert np.array_equal(saved[f"{method}/theta"], record.theta)
-        assert np.array_equal(saved[f"{method}/errors"], record.errors)
-        assert np.array_equal(saved[f"{method}/output_weights"], record.output_weights)
+    problem, model = load_problem("syn5"), Model.load(out)
+    records = [train(problem, method, max_evaluations=800) for method in ("DE", "DE-SB")]
+    best = min(records, key=lambda record: record.error)
+    assert np.array_equal(model.theta, best.theta)
+    assert np.array_equal(model.output_weights, best.output_weights)
+    assert model.origin["method"] == best.method
 
 
 @pytest.mark.parametrize(
@@ -54,16 +55,30 @@ def test_train_compares_methods_and_saves_networks(tmp_path):
         (["train", "snic"], "Did you mean 'sinc'"),
         (["train", "sinc", "-m", "DE_SB"], "Did you mean 'DE-SB'"),
         (["train", "sinc", "-m", "DE", "-m", "nope"], "unknown method 'nope'"),
-        (["train", "sinc", "-n", "10"], "at least 120 (one generation), got 10"),
-        (["train", "sinc", "-n", "0"], "at least 120"),
-        (["train", "sinc", "-n", "-5"], "at least 120"),
+        (["train", "sinc", "-m", "DE", "-n", "10"], "at least 120 (one generation), got 10"),
+        (["train", "sinc", "-n", "0"], "at least 1, got 0"),
+        (["train", "sinc", "-n", "-5"], "at least 1, got -5"),
         (["train", "sinc", "--population-size", "3"], "at least 4"),
         (["train", "sinc", "--seed", "-1"], "seed must be a whole number"),
         (["train", "sinc", "--seed", "x"], "--seed"),
         (
-            ["train", "sinc", "--out", "no/such/folder/x.npz"],
+            ["train", "sinc", "--out", "no/such/folder/x.json"],
             "--out must be a file in a folder that exists",
         ),
+        (["train", "sinc", "--out", "x.npz"], "--out saves a model as .json now"),
+        (["train", "sinc", "--out", "x.txt"], "--out must end with .json, got x.txt"),
+        (["train", "sinc", "--plot", "x.gif"], "--plot must end with .html or .svg"),
+        (["train", "sinc", "--target", "y"], "--target is for data files"),
+        (["train", "sinc", "--task", "regression"], "--task is for data files"),
+        (["train", "sinc", "--hidden", "5;3"], "--hidden must be sizes of layers, as in 5,3"),
+        (["train", "sinc", "--hidden", "0"], "each a whole number from 1 up"),
+        (["train", "sinc", "--activation", "gelu"], "unknown activation 'gelu'"),
+        (["train", "sinc", "--time", "0"], "--time must be a positive number"),
+        (["train", "none.csv"], "no data file 'none.csv'"),
+        (["predict", "none.json", "none.csv"], "there is no model file 'none.json'"),
+        (["inspect", "none.json"], "there is no model file"),
+        (["export", "none.json", "--to", "c"], "there is no model file"),
+        (["export", "none.json", "--to", "java"], "unknown format 'java'"),
         (["train"], "Missing argument"),
         (["trian"], "No such command"),
     ],
@@ -142,7 +157,7 @@ def test_version_and_help():
 def test_ctrl_c_ends_with_the_best_so_far():
     """In a terminal, since that is where people press it: the bar shows when it has begun."""
     main, terminal = pty.openpty()
-    command = [sys.executable, "-m", "symbreak", "train", "sinc", "-n", "500000000"]
+    command = [sys.executable, "-m", "symbreak", "train", "sinc", "-m", "DE-SB", "-n", "500000000"]
     process = subprocess.Popen(command, stdout=terminal, stderr=terminal)
     os.close(terminal)
     shown = b""
@@ -175,15 +190,22 @@ def interrupted(self):
     if self.finished:
         os.kill(os.getpid(), signal.SIGINT)
 Training.step = interrupted
-sys.argv = ["symbreak", "train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", "800", "--out", "a.npz"]
+sys.argv = ["symbreak", "train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", "800", "--out", "a.json"]
 main()
 """
     options = {"capture_output": True, "text": True, "timeout": 120, "cwd": tmp_path}
     result = subprocess.run([sys.executable, "-c", script], **options)
     assert result.returncode == 130
     assert "this is the best so far" in result.stdout
-    with np.load(tmp_path / "a.npz") as saved:
-        assert {name.split("/")[0] for name in saved} == {"DE"}
+    assert Model.load(tmp_path / "a.json").origin["method"] == "DE"
+
+
+def test_problems_fit_a_narrow_terminal():
+    wide = symbreak("problems", env={**os.environ, "COLUMNS": "80"}).stdout
+    narrow = symbreak("problems", env={**os.environ, "COLUMNS": "60"}).stdout
+    assert max(map(len, wide.splitlines())) <= 80
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert set(wide.split()) == set(narrow.split())
 
 
 def test_names_of_methods_are_never_cut():

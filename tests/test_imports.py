@@ -18,7 +18,7 @@ LAYERS = [
     {"topology"},
     {"network", "symmetry", "problems"},
     {"_kernels", "models"},
-    {"evaluation", "optimizers"},
+    {"evaluation", "optimizers", "export", "inspection"},
     {"methods", "history", "polish", "_linearisation", "_polish_kernels", "optima"},
     {"evidence"},
     {"plans", "records"},

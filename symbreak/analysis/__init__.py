@@ -1,20 +1,24 @@
 """From records to statistics, charts and a report; needs the extra ``symbreak[report]``."""
 
+from symbreak.analysis._agreement import agreement
 from symbreak.analysis._charts import (
     box_chart,
     convergence_chart,
     ecdf_chart,
-    heat_map,
     modified_chart,
-    rate_box_charts,
-    rate_convergence_charts,
-    significance_chart,
+    part_box_charts,
+    part_convergence_charts,
     spread_chart,
 )
-from symbreak.analysis._idea_chart import idea_chart
-from symbreak.analysis._paper import agreement, paper_significance, paper_table
+from symbreak.analysis._fit_chart import fit_chart
+from symbreak.analysis._idea_chart import breaking_chart, separation_chart
+from symbreak.analysis._lineup import Lineup
+from symbreak.analysis._matrix_charts import heat_map, significance_chart
+from symbreak.analysis._network_chart import network_chart
+from symbreak.analysis._paper import paper_significance, paper_table
 from symbreak.analysis._problem_chart import problem_chart
-from symbreak.analysis._report import write_report
+from symbreak.analysis._relative_chart import relative_chart
+from symbreak.analysis._report import Report, write_report
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import (
     ideal_against_approximate,
@@ -22,7 +26,7 @@ from symbreak.analysis._statistics import (
     pairwise,
     summary,
 )
-from symbreak.analysis._style import save_chart
+from symbreak.analysis._style import looks_of, save_chart
 from symbreak.analysis._targets import (
     ecdf,
     evaluations_to_targets,
@@ -30,32 +34,44 @@ from symbreak.analysis._targets import (
     speed_up,
     target_table,
 )
+from symbreak.analysis._training_chart import training_chart
+from symbreak.analysis._words import conclusions, summary_sentences
 
 __all__ = [
+    "Lineup",
+    "Report",
     "Results",
     "agreement",
     "box_chart",
+    "breaking_chart",
+    "conclusions",
     "convergence_chart",
     "ecdf",
     "ecdf_chart",
     "evaluations_to_targets",
     "expected_running_time",
+    "fit_chart",
     "heat_map",
-    "idea_chart",
     "ideal_against_approximate",
     "kruskal_wallis",
+    "looks_of",
     "modified_chart",
+    "network_chart",
     "pairwise",
     "paper_significance",
     "paper_table",
+    "part_box_charts",
+    "part_convergence_charts",
     "problem_chart",
-    "rate_box_charts",
-    "rate_convergence_charts",
+    "relative_chart",
     "save_chart",
+    "separation_chart",
     "significance_chart",
     "speed_up",
     "spread_chart",
     "summary",
+    "summary_sentences",
     "target_table",
+    "training_chart",
     "write_report",
 ]

@@ -11,50 +11,31 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from symbreak.analysis._matrix_charts import heat_map, significance_chart
 from symbreak.analysis._style import (
     GREY,
     HEIGHT,
     WIDTH,
+    Looks,
+    drawn,
     log_switch,
     log_ticks,
     method_color,
     method_dash,
-    method_order,
     method_shape,
     nothing_yet,
     styled,
     switched,
+    titled,
 )
-from symbreak.analysis._thinning import (
-    averaged,
-    by_family,
-    finite,
-    quartiles,
-    select,
-    until_the_end,
-)
-
-__all__ = [
-    "box_chart",
-    "convergence_chart",
-    "ecdf_chart",
-    "heat_map",
-    "modified_chart",
-    "rate_box_charts",
-    "rate_convergence_charts",
-    "significance_chart",
-    "spread_chart",
-]
+from symbreak.analysis._thinning import averaged, finite, quartiles, select, until_the_end
 
 GOLDEN = 0.618034  # its multiples modulo 1 are spread evenly, however many there are
-#: Error rates of classification in the frame of runs, and what the paper calls them.
-RATES = {"train_rate": "training", "validation_rate": "validation", "test_error": "test"}
+PANEL = 4 * WIDTH // 9  # of three beside each other
+#: Errors on parts of the data, in the frames of runs and of rates, and what the paper calls them.
+PARTS = {"train_error": "training", "validation_error": "validation", "test_error": "test"}
 
 
-def convergence_chart(
-    curves: pd.DataFrame, problem: str, methods: Sequence[str]
-) -> alt.TopLevelMixin:
+def convergence_chart(curves: pd.DataFrame, problem: str, looks: Looks) -> alt.TopLevelMixin:
     """Best error so far over evaluations: median and quartiles of the repetitions.
 
     In HTML a click on the legend hides a method, a checkbox chooses the scale of the errors, and
@@ -63,44 +44,58 @@ def convergence_chart(
     Args:
         curves: Columns problem, method, repetition, evaluations, error; run by run and in order.
         problem: Which to draw.
-        methods: Those of a family; without runs, a method is left out.
+        looks: Those to draw, such as ``results.looks("DE")``; without runs, a method is left out.
     """
-    data = quartiles(select(curves, problem, methods), "error")
+    title = titled("Best training error so far", problem)
+    data = quartiles(select(curves, problem, looks), "error")
     if data.empty:
-        return nothing_yet(problem)
+        return nothing_yet(title)
     y = alt.Y("median:Q", title="error", **switched(data[["lower", "median", "upper"]]))
-    return styled(_curves(data, y).add_params(log_switch()).properties(title=problem))
+    chart = _curves(data, y, looks).add_params(log_switch())
+    return styled(chart.properties(title=title))
 
 
-def rate_convergence_charts(
-    rates: pd.DataFrame, runs: pd.DataFrame, problem: str, methods: Sequence[str]
+def part_convergence_charts(
+    rates: pd.DataFrame, runs: pd.DataFrame, problem: str, looks: Looks, *, shares: bool = True
 ) -> alt.TopLevelMixin:
-    """Error rates of classification over evaluations: training, validation and test."""
-    frame = until_the_end(select(rates, problem, methods), select(runs, problem, methods))
+    """Errors on training, validation and test data over evaluations, as far as there are any.
+
+    Args:
+        rates: Columns of ``PARTS``; a row where the validation error improves.
+        runs: Says where each run ends.
+        problem: Which to draw.
+        looks: Those to draw.
+        shares: Whether errors are shares of samples, as in classification.
+    """
+    title = titled("Error rates so far" if shares else "Errors so far", problem)
+    frame = until_the_end(select(rates, problem, looks), select(runs, problem, looks))
     charts: list[alt.LayerChart] = []
-    for column, title in RATES.items():
-        data = quartiles(frame, column.replace("error", "rate"))
-        if data.empty:
-            return nothing_yet(problem)
-        y = alt.Y("median:Q", axis=_side_axis("error rate", first=not charts))
+    parts = _parts_of(frame)
+    for column, name in parts.items():
+        data = quartiles(frame, column)
+        y = alt.Y("median:Q", axis=_side_axis("error rate", shares=shares, first=not charts))
         y = y.scale(zero=False)
-        chart = _curves(data, y, view=title, toggle="training", width=WIDTH // 3)
-        charts.append(chart.properties(title=title))
-    return styled(_beside(charts).resolve_scale(y="shared").properties(title=problem))
+        width = PANEL
+        chart = _curves(data, y, looks, view=name, toggle=next(iter(parts.values())), width=width)
+        charts.append(chart.properties(title=name))
+    if not charts:
+        return nothing_yet(title)
+    return styled(_beside(charts).resolve_scale(y="shared").properties(title=title))
 
 
-def modified_chart(traces: pd.DataFrame, problem: str, methods: Sequence[str]) -> alt.TopLevelMixin:
+def modified_chart(traces: pd.DataFrame, problem: str, looks: Looks) -> alt.TopLevelMixin:
     """Share of candidates that the breaking modified over evaluations, where it modified any."""
-    chosen = select(traces, problem, methods)
+    title = titled("Candidates that breaking moves", problem)
+    chosen = select(traces, problem, looks)
     data = quartiles(averaged(chosen), "modified_share", logarithmic=True)
     data = data.groupby("method").filter(lambda part: part["upper"].any())
     if data.empty:
-        return nothing_yet(problem)
-    y = alt.Y("median:Q", axis=_side_axis("candidates modified"))
-    return styled(_curves(data, y, logarithmic=True).properties(title=problem))
+        return nothing_yet(title)
+    y = alt.Y("median:Q", axis=_side_axis("share of candidates"))
+    return styled(_curves(data, y, looks, logarithmic=True).properties(title=title))
 
 
-def spread_chart(spread: pd.DataFrame, problem: str, methods: Sequence[str]) -> alt.TopLevelMixin:
+def spread_chart(spread: pd.DataFrame, problem: str, looks: Looks) -> alt.TopLevelMixin:
     """Effective number of conventions among the candidates over evaluations; 1 is agreement.
 
     Where plain methods stay above 1, symmetries divide the search; where they come to 1 by
@@ -109,88 +104,101 @@ def spread_chart(spread: pd.DataFrame, problem: str, methods: Sequence[str]) -> 
     Args:
         spread: Columns problem, method, repetition, evaluations, conventions.
         problem: Which to draw.
-        methods: Those of a family.
+        looks: Those to draw.
     """
-    data = quartiles(select(spread, problem, methods), "conventions", logarithmic=True)
+    title = titled("Competing conventions", problem)
+    data = quartiles(select(spread, problem, looks), "conventions", logarithmic=True)
     if data.empty:
-        return nothing_yet(problem)
-    ticks = log_ticks(data["lower"].min(), data["upper"].max())
-    y = alt.Y("median:Q", title="conventions", axis=alt.Axis(format="~s", values=ticks))
+        return nothing_yet(title)
+    axis = alt.Axis(format="~s", values=log_ticks(1, data["upper"].max()))
+    y = alt.Y("median:Q", title="conventions (1: all agree)", axis=axis)
     y = y.scale(type="log", domainMin=1, nice=False)
-    return styled(_curves(data, y, logarithmic=True).properties(title=problem))
+    return styled(_curves(data, y, looks, logarithmic=True).properties(title=title))
 
 
-def ecdf_chart(ecdf_frame: pd.DataFrame) -> alt.TopLevelMixin:
-    """Share of targets reached over evaluations, a panel per family.
+def ecdf_chart(ecdf_frame: pd.DataFrame, looks: Looks) -> alt.TopLevelMixin:
+    """Share of targets reached over evaluations.
 
     Args:
         ecdf_frame: Columns method, evaluations, share; the points of step functions, in order.
+        looks: Those to draw.
     """
-    families = dict(by_family(ecdf_frame))
-    panels: list[alt.LayerChart] = []
-    for family, part in families.items():
-        data = quartiles(part.assign(repetition=0), "share", logarithmic=True)
-        y = alt.Y("median:Q", axis=_side_axis("targets reached", first=not panels))
-        y = y.scale(domain=[0, 1.05])
-        width = WIDTH if len(families) == 1 else WIDTH // 2
-        view = f"family{len(panels)}"
-        panel = _curves(data, y, view=view, logarithmic=True, width=width)
-        panels.append(panel.properties(title=family))
-    if not panels:
-        return nothing_yet("targets reached")
-    return styled(_beside(panels).resolve_scale(color="independent", strokeDash="independent"))
+    title = titled("Targets reached", "all problems")
+    chosen = ecdf_frame[ecdf_frame["method"].isin(looks)] if len(ecdf_frame) else ecdf_frame
+    data = quartiles(chosen.assign(repetition=0), "share", logarithmic=True)
+    if data.empty:
+        return nothing_yet(title)
+    y = alt.Y("median:Q", axis=_side_axis("share of targets")).scale(domain=[0, 1.05])
+    return styled(_curves(data, y, looks, logarithmic=True).properties(title=title))
 
 
 def box_chart(
-    runs: pd.DataFrame, problem: str, methods: Sequence[str], column: str = "error"
+    runs: pd.DataFrame, problem: str, looks: Looks, column: str = "error"
 ) -> alt.TopLevelMixin:
     """Box plot of a column of the runs, with a point for each run.
 
-    Positive values have a logarithmic axis, and in HTML a checkbox for a linear one; rates are
-    shares of samples and always linear. A subtitle says how many runs have no finite value.
+    Positive values have a logarithmic axis, and in HTML a checkbox for a linear one. The axis
+    says how many runs have no finite value.
     """
-    chosen = select(runs, problem, methods)
+    title = titled("Final errors of all runs", problem)
+    chosen = select(runs, problem, looks)
     data = chosen[finite(chosen, column)]
     if data.empty:
-        return nothing_yet(problem)
+        return nothing_yet(title)
     left_out = len(chosen) - len(data)
-    title = alt.TitleParams(problem)
-    if left_out:
-        title.subtitle = f"not shown: {left_out} without a finite value"
-    x = alt.X(f"{column}:Q", title=column.replace("_", " "))
-    if column in RATES or (data[column] <= 0).any():
-        chart = _boxes(data, x.scale(zero=False, padding=6))
+    words = column.replace("_", " ")
+    words += f" (not shown: {left_out} without a finite value)" if left_out else ""
+    x = alt.X(f"{column}:Q", title=words)
+    if (data[column] <= 0).any():
+        chart = _boxes(data, x.scale(zero=False, padding=6), looks)
     else:
         scale = switched(data[column])
-        chart = _boxes(data, x.scale(scale["scale"]).axis(scale["axis"])).add_params(log_switch())
+        x = x.scale(scale["scale"]).axis(scale["axis"])
+        chart = _boxes(data, x, looks).add_params(log_switch())
     return styled(chart.properties(title=title))
 
 
-def rate_box_charts(runs: pd.DataFrame, problem: str, methods: Sequence[str]) -> alt.TopLevelMixin:
-    """Box plots of the error rates of classification: training, validation and test."""
-    chosen = select(runs, problem, methods)
+def part_box_charts(
+    runs: pd.DataFrame, problem: str, looks: Looks, *, shares: bool = True
+) -> alt.TopLevelMixin:
+    """Box plots of the final errors on training, validation and test data."""
+    title = titled("Final error rates of all runs" if shares else "Final errors", problem)
+    chosen = select(runs, problem, looks)
+    parts = _parts_of(chosen)
     charts: list[alt.LayerChart] = []
-    for column, title in RATES.items():
+    for column, name in parts.items():
         data = chosen[finite(chosen, column)]
-        if data.empty:
-            return nothing_yet(problem)
-        x = alt.X(f"{column}:Q", title="error rate", scale=alt.Scale(zero=False, padding=6))
-        boxes = _boxes(data, x.axis(format="~%", tickCount=3), first=not charts)
-        charts.append(boxes.properties(title=title, width=WIDTH // 3))
+        words = "error rate" if shares else "error"
+        x = alt.X(f"{column}:Q", title=words, scale=alt.Scale(zero=False, padding=6))
+        x = x.axis(format="~%" if shares else "~g", tickCount=3)
+        boxes = _boxes(data, x, looks, first=not charts)
+        charts.append(boxes.properties(title=name, width=PANEL))
+    if not charts:
+        return nothing_yet(title)
     row = alt.hconcat(*charts, spacing=12).resolve_scale(x="shared", color="independent")
-    return styled(row.properties(title=problem))
+    return styled(row.properties(title=title))
 
 
-def _side_axis(title: str, first: bool = True) -> alt.Axis:
-    """An axis of shares; beside another panel only its grid."""
+def _parts_of(frame: pd.DataFrame) -> dict[str, str]:
+    """Those parts of the data on which there are errors."""
+    return {
+        column: name
+        for column, name in PARTS.items()
+        if column in frame and finite(frame, column).any()
+    }
+
+
+def _side_axis(title: str, *, shares: bool = True, first: bool = True) -> alt.Axis:
+    """An axis of shares, or of numbers; beside another panel only its grid."""
     if first:
-        return alt.Axis(format="~%", title=title)
+        return alt.Axis(format="~%" if shares else "~g", title=title)
     return alt.Axis(labels=False, ticks=False, domain=False, title=None)
 
 
 def _curves(
     data: pd.DataFrame,
     y: alt.Y,
+    looks: Looks,
     *,
     view: str = "curves",
     toggle: str | None = None,
@@ -201,22 +209,22 @@ def _curves(
 
     ``view`` names the chart among those beside it, ``toggle`` the one whose legend serves it.
     """
-    methods = method_order(data["method"])
-    shown = _legend_selection(toggle or view, methods)
+    looks = drawn(looks, data["method"])
+    shown = _legend_selection(toggle or view, [*looks])
     columns = 2 if toggle or width == WIDTH else 1
     legend = alt.Legend(columns=columns, symbolType="stroke", symbolSize=400, symbolStrokeWidth=2)
-    color, dash = method_color(methods, legend), method_dash(methods, legend)
+    color, dash = method_color(looks, legend), method_dash(looks, legend)
     x = _evaluations(data, logarithmic)
     base = alt.Chart(data).transform_filter(shown)
     line = base.mark_line(strokeWidth=2, interpolate="step-after", clip=True)
     line = line.encode(x=x, y=y, color=color, strokeDash=dash).properties(name=view)
     if toggle in (None, view):
         line = line.add_params(shown)
-    band = base.mark_area(opacity=1, fillOpacity=0.15, interpolate="step-after", clip=True)
+    band = base.mark_area(opacity=1, fillOpacity=0.1, interpolate="step-after", clip=True)
     band = band.encode(x=x, y=y.copy(), y2="upper:Q", color=color)
     band.encoding.y.shorthand = "lower:Q"
     spread = [band] if (data["lower"] < data["upper"]).any() else []
-    layers = [line, *spread, _hover(data, x, view)]  # the first makes the legend
+    layers = [line, *spread, _hover(data, x, view, [*looks])]  # the first makes the legend
     return alt.LayerChart(layer=layers, width=width, height=HEIGHT)
 
 
@@ -248,9 +256,8 @@ def _beside(charts: Sequence[alt.LayerChart]) -> alt.HConcatChart:
     return row
 
 
-def _hover(data: pd.DataFrame, x: alt.X, view: str) -> alt.Chart:
+def _hover(data: pd.DataFrame, x: alt.X, view: str, methods: list[str]) -> alt.Chart:
     """A bar per point of the grid, seen under the pointer, with the values of all methods there."""
-    methods = method_order(data["method"])
     texts = data.assign(text=[_range(row) for row in data.itertuples()])
     texts = texts.pivot(index="evaluations", columns="method", values="text")[methods]
     # Columns are numbered: a method's name may hold what Vega reads as a path or expression.
@@ -284,16 +291,16 @@ def _range(row: Any) -> str:
     return f"{row.median:.3g} ({row.lower:.3g} to {row.upper:.3g})"
 
 
-def _boxes(data: pd.DataFrame, x: alt.X, first: bool = True) -> alt.LayerChart:
-    """A horizontal box per method and a point per run, shaken to keep them apart."""
-    methods = method_order(data["method"])
+def _boxes(data: pd.DataFrame, x: alt.X, looks: Looks, first: bool = True) -> alt.LayerChart:
+    """A horizontal box per method and a point per run, moved aside to keep them apart."""
+    looks = drawn(looks, data["method"])
     column = str(x.shorthand).removesuffix(":Q")
     rows = data[["method", "repetition"]].copy()
     rows[column] = [float(f"{value:.5g}") for value in data[column]]
-    rows["shake"] = ((rows["repetition"] * GOLDEN) % 1 - 0.5).round(3)
+    rows["aside"] = ((rows["repetition"] * GOLDEN) % 1 - 0.5).round(3)
     axis = alt.Axis(title=None, ticks=False, domain=False) if first else None
-    y = alt.Y("method:N", sort=methods, axis=axis)
-    color = method_color(methods)
+    y = alt.Y("method:N", sort=[*looks], axis=axis)
+    color = method_color(looks)
     base = alt.Chart(rows).encode(x=x, y=y, color=color)
     box = base.mark_boxplot(
         size=18,
@@ -304,8 +311,8 @@ def _boxes(data: pd.DataFrame, x: alt.X, first: bool = True) -> alt.LayerChart:
         rule={"color": GREY},
     )
     points = base.mark_point(filled=True, size=18, opacity=1, fillOpacity=0.8).encode(
-        shape=method_shape(methods),
-        yOffset=alt.YOffset("shake:Q", scale=alt.Scale(domain=[-1, 1])),
+        shape=method_shape(looks),
+        yOffset=alt.YOffset("aside:Q", scale=alt.Scale(domain=[-1, 1])),
         tooltip=["method:N", "repetition:Q", alt.Tooltip(f"{column}:Q", format=".4g")],
     )
-    return alt.LayerChart(layer=[box, points], width=WIDTH, height=alt.Step(30))
+    return alt.LayerChart(layer=[box, points], width=WIDTH, height=max(HEIGHT, 24 * len(looks)))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from symbreak._checks import Array
-from symbreak.analysis._style import GREY, LOOKS, styled
+from symbreak.analysis._style import GREY, ROLE_LOOKS, styled
 from symbreak.symmetry import (
     Breaking,
     ExhaustiveBreaking,
@@ -25,12 +25,6 @@ NEAR, FAR = "the chosen optimum", "another replica"
 STAR = "M0,-1L.25,-.34L.95,-.31L.4,.13L.59,.81L0,.42L-.59,.81L-.4,.13L-.95,-.31L-.25,-.34Z"
 GOLD = "#e69f00"
 EDGE = 1.25  # of a panel; optima are at a distance of 1
-
-
-def idea_chart() -> alt.TopLevelMixin:
-    """Both pictures, one below the other."""
-    pictures = alt.vconcat(_separation(), _breaking(), spacing=24)
-    return styled(pictures.resolve_scale(color="shared", shape="shared"))
 
 
 def separation_chart() -> alt.TopLevelMixin:
@@ -94,7 +88,7 @@ def _breaking() -> alt.ConcatChart:
     for title, breaking in ways.items():
         broken, _ = breaking(population, optimum, rng)
         near = _is_nearest(broken, optimum, topology)
-        panel = _panel(broken @ axes.T, near, replicas(optimum, topology) @ axes.T, size=145)
+        panel = _panel(broken @ axes.T, near, replicas(optimum, topology) @ axes.T, size=112)
         heading = alt.TitleParams(title, subtitle=f"{near.mean():.0%} nearest to it")
         panels.append(alt.layer(_sector(0, 45), *panel).properties(title=heading))
     explained = alt.TitleParams(
@@ -106,7 +100,7 @@ def _breaking() -> alt.ConcatChart:
             "Shaded: what the plane has of the chosen one's partition.",
         ],
     )
-    return alt.concat(*panels, columns=2, spacing=8).properties(title=explained)
+    return alt.concat(*panels, columns=4, spacing=6).properties(title=explained)
 
 
 def _two_neurons() -> Array:
@@ -134,7 +128,9 @@ def _sector(angle: float, half_width: float) -> alt.LayerChart:
     ends = [EDGE * _direction(angle + side * half_width) for side in (1, -1)]
     lines = pd.DataFrame([(*-end, *end) for end in ends], columns=["x", "y", "x2", "y2"]).round(3)
     x, y = _position("x"), _position("y")
-    shade = alt.Chart(outline).mark_line(fill=LOOKS["SB"].color, fillOpacity=0.15, strokeWidth=0)
+    shade = alt.Chart(outline).mark_line(
+        fill=ROLE_LOOKS["proximity"].color, fillOpacity=0.15, strokeWidth=0
+    )
     cut = alt.Chart(lines).mark_rule(color=GREY, strokeDash=[4, 2])
     layers = [
         shade.encode(x=x, y=y, order="order:Q"),
@@ -155,7 +151,9 @@ def _panel(points: Array, near: Array, optima: Array, size: int) -> list[alt.Cha
     stars = pd.DataFrame(optima.round(3), columns=["x", "y"]).drop_duplicates()
     stars["chosen"] = np.arange(len(stars)) == 0
     x, y = _position("x"), _position("y")
-    colors = alt.Scale(domain=[NEAR, FAR], range=[LOOKS["SB"].color, LOOKS["INV-SB"].color])
+    colors = alt.Scale(
+        domain=[NEAR, FAR], range=[ROLE_LOOKS["proximity"].color, ROLE_LOOKS["invariant"].color]
+    )
     shapes = alt.Scale(domain=[NEAR, FAR], range=["circle", "triangle-up"])
     legend = alt.Legend(title="candidate nearest to", columns=2)
     dots = alt.Chart(rows, width=size, height=size).mark_point(

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
+from symbreak.analysis._lineup import Lineup
 from symbreak.analysis._statistics import LEVEL
 from symbreak.analysis._style import (
     FONT_SIZE,
     GREY,
-    look_of,
-    method_order,
+    Looks,
+    drawn,
+    looks_of,
     nothing_yet,
-    short_names,
     styled,
+    titled,
 )
-from symbreak.analysis._thinning import by_family, finite
+from symbreak.analysis._thinning import finite
 
 #: Shape and size of the result of a test.
 SYMBOLS = {
@@ -29,26 +32,30 @@ SYMBOLS = {
 }
 
 
-def heat_map(summary_frame: pd.DataFrame) -> alt.TopLevelMixin:
+def heat_map(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
     """Normalised mean errors of problems and methods, a block per family, the best in bold.
 
     Args:
         summary_frame: Columns problem, method, family, normalised_mean, best.
+        lineup: The methods in their order.
     """
+    title = titled("Normalised mean errors", "dark is good; the best of a family in bold")
     columns = ["problem", "method", "family", "normalised_mean", "best"]
     data = summary_frame.reindex(columns=columns)
     data = data[finite(data, "normalised_mean")]
     problems = list(dict.fromkeys(data["problem"]))
     top = max(1.0, float(data["normalised_mean"].max())) if len(data) else 1.0
     blocks: list[alt.LayerChart] = []
-    for family, part in by_family(data):
-        blocks.append(_cells(part, problems, top, first=not blocks).properties(title=family))
+    for family, part in _by_family(data, lineup):
+        names = lineup.short_names(family)
+        block = _cells(part, problems, names, top, first=not blocks)
+        blocks.append(block.properties(title=family))
     if not blocks:
-        return nothing_yet("normalised mean error")
-    return styled(alt.hconcat(*blocks, spacing=8).properties(title="Normalised mean error"))
+        return nothing_yet(title)
+    return styled(alt.hconcat(*blocks, spacing=8).properties(title=title))
 
 
-def significance_chart(pairwise_frame: pd.DataFrame) -> alt.TopLevelMixin:
+def significance_chart(pairwise_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
     """Which of two methods is significantly better, problem by problem, a block per family.
 
     A triangle points to the better method of the pair, in its colour, and is filled if the
@@ -57,32 +64,36 @@ def significance_chart(pairwise_frame: pd.DataFrame) -> alt.TopLevelMixin:
 
     Args:
         pairwise_frame: Columns problem, family, a, b, p, p_holm, a12, significant, better, note.
+        lineup: The methods in their order.
     """
+    title = titled("Which of two is better?", "a triangle points to it; a dot: no difference")
     problems = list(dict.fromkeys(pairwise_frame["problem"])) if len(pairwise_frame) else []
     blocks: list[alt.Chart] = []
-    for family, part in by_family(pairwise_frame):
-        blocks.append(_verdicts(part, problems, first=not blocks).properties(title=family))
+    for family, part in _by_family(pairwise_frame, lineup):
+        chart = _verdicts(part, problems, lineup.short_names(family), looks_of(lineup), not blocks)
+        blocks.append(chart.properties(title=family))
     if not blocks:
-        return nothing_yet("significant differences")
-    title = alt.TitleParams(
-        "Which of two is better?",
-        subtitle=[
-            "triangle to the better, filled if also by Holm",
-            "dot: no difference, cross: no test",
-        ],
-    )
+        return nothing_yet(title)
     row = alt.hconcat(*blocks, spacing=8)
     row = row.resolve_scale(stroke="independent", fill="independent")  # the winners differ
     return styled(row.properties(title=title))
 
 
-def _cells(data: pd.DataFrame, problems: list[str], top: float, first: bool) -> alt.LayerChart:
+def _by_family(frame: pd.DataFrame, lineup: Lineup) -> Iterator[tuple[str, pd.DataFrame]]:
+    for family in lineup.families if len(frame) else ():
+        part = frame[frame["family"] == family]
+        if len(part):
+            yield family, part
+
+
+def _cells(
+    data: pd.DataFrame, problems: list[str], names: Mapping[str, str], top: float, first: bool
+) -> alt.LayerChart:
     """A coloured cell per problem and method with its number; dark is good."""
-    names = short_names(method_order(data["method"]))
     cells = data.assign(label=data["method"].map(names))
     cells["text"] = [f"{value:.2f}" for value in data["normalised_mean"]]
     base = alt.Chart(cells).encode(
-        x=_label_axis([*names.values()]),
+        x=_label_axis([name for m, name in names.items() if m in set(data["method"])]),
         y=_problem_axis(problems, first),
         tooltip=["problem:N", "method:N", alt.Tooltip("normalised_mean:Q", format=".4f")],
     )
@@ -101,28 +112,35 @@ def _cells(data: pd.DataFrame, problems: list[str], top: float, first: bool) -> 
     return alt.LayerChart(layer=layers, width=alt.Step(40), height=alt.Step(20))
 
 
-def _verdicts(data: pd.DataFrame, problems: list[str], first: bool) -> alt.Chart:
+def _verdicts(
+    data: pd.DataFrame, problems: list[str], names: Mapping[str, str], looks: Looks, first: bool
+) -> alt.Chart:
     """A symbol per problem and pair: its shape says the result, its colour who won."""
-    names = short_names(method_order([*data["a"], *data["b"]]))
     rows = [_verdict(row, names) for row in data.to_dict("records")]
     pairs = list(dict.fromkeys(row["label"] for row in rows))
-    winners = method_order(row["better"] for row in rows if row["better"])
-    looks = alt.Scale(domain=[*winners, ""], range=[*(look_of(m).color for m in winners), GREY])
+    winners = drawn(looks, (row["better"] for row in rows))
+    colors = [look.color for look in winners.values()]
+    inks = alt.Scale(domain=[*winners, ""], range=[*colors, GREY])
     shapes = alt.Scale(domain=list(SYMBOLS), range=[shape for shape, _ in SYMBOLS.values()])
     chart = alt.Chart(pd.DataFrame(rows)).mark_point(strokeWidth=1.5, opacity=1)
     return chart.encode(
         x=_label_axis(pairs),
         y=_problem_axis(problems, first),
-        stroke=alt.Stroke("better:N", scale=looks, legend=None),
-        fill=alt.Fill("better:N", scale=looks, legend=None),
+        stroke=alt.Stroke("better:N", scale=inks, legend=None),
+        fill=alt.Fill("better:N", scale=inks, legend=None),
         shape=alt.Shape("result:N", scale=shapes, legend=None),
         size=alt.Size("size:Q", scale=None),
         fillOpacity=alt.condition("datum.holm", alt.value(1), alt.value(0)),
-        tooltip=["problem:N", "a:N", "b:N", "result:N", "p:N", "p_holm:N", "a12:N", "note:N"],
+        tooltip=[
+            *("problem:N", "a:N", "b:N", "result:N", alt.Tooltip("p:N", title="p-value")),
+            alt.Tooltip("p_holm:N", title="p-value after Holm"),
+            alt.Tooltip("a12:N", title="chance that a is better"),
+            "note:N",
+        ],
     ).properties(width=alt.Step(34), height=alt.Step(20))
 
 
-def _verdict(row: dict[Any, Any], names: dict[str, str]) -> dict[str, Any]:
+def _verdict(row: dict[Any, Any], names: Mapping[str, str]) -> dict[str, Any]:
     better = row["better"] if row["significant"] else ""
     result = {row["a"]: "first better", row["b"]: "second better"}.get(better, "no difference")
     tested = not np.isnan(row["p"])

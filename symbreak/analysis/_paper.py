@@ -1,20 +1,39 @@
-"""The paper's own results as data: Table 1, its statements of significance, and the agreement."""
+"""The paper's own results as data: Table 1 and its statements of significance.
+
+Here, and nowhere else in the analysis, methods and problems are known by name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations, groupby
+from collections.abc import Mapping
+from itertools import combinations
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from symbreak.analysis._statistics import FEW, compared_methods
+#: The methods that the paper compares, in the order of its table.
+PAPER_METHODS = {
+    "DE": ("DE", "DE-INV-SB", "DE-SB"),
+    "CMA-ES": ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB"),
+}
+_COLUMNS = tuple(method for methods in PAPER_METHODS.values() for method in methods)
 
-FAMILIES = ("DE", "CMA-ES")
-_METHODS = tuple(method for family in FAMILIES for method in compared_methods(family))
+#: The networks that the paper trains on its problems.
+PAPER_NETS = {
+    "syn5": "1-3-1",
+    "sinc": "1-5-1",
+    "inc-sinc": "1-5-1",
+    "sinc2d": "2-3-1-3-1",
+    "sinc3d": "3-4-1-4-1",
+    "autoenc-circle": "2-5-3-2-1-2-3-5-2",
+    "autoenc-spiral": "3-1-3-4-7-3",
+    "autoenc-sphere": "3-8-5-2-5-8-3",
+    "two-circles": "2-4-2-4-2",
+    "two-spirals": "2-8-3-1-3-8-2",
+    "digits": "16-8-3-10-10",
+}
 
-# Table 1: DE, DE-INV-SB, DE-SB, then CMA-ES, CMA-ES-INV-SB, CMA-ES-SB.
+# Table 1, with columns as in PAPER_METHODS.
 _TABLE_1 = """
 syn5           0.958±0.079 1.000±0.186 0.949±0.039  1.000±4.446 0.386±0.469 0.093±0.007
 sinc           1.000±0.859 0.412±0.166 0.114±0.008  0.459±0.271 1.000±0.784 0.139±0.051
@@ -30,9 +49,6 @@ digits         0.325±0.087 1.000±0.111 0.272±0.062  1.000±0.352 0.805±0.113
 """
 
 
-Row = Mapping[str, Any]
-
-
 class Cell(NamedTuple):
     """A cell of Table 1: normalised mean and standard deviation, as printed."""
 
@@ -45,7 +61,7 @@ def _parse(table: str) -> dict[str, dict[str, Cell]]:
     return {
         problem: {
             method: Cell(*map(float, cell.split("±")))
-            for method, cell in zip(_METHODS, cells, strict=True)
+            for method, cell in zip(_COLUMNS, cells, strict=True)
         }
         for problem, *cells in rows
     }
@@ -66,37 +82,19 @@ NOT_SIGNIFICANT = {
     ("two-spirals", "DE", "DE-INV-SB"): "not on the training set either",
     ("two-spirals", "CMA-ES", "CMA-ES-INV-SB"): "not on the test set, though on the training set",
 }
-#: The same for the training rates of classification (``value="train_rate"``).
+#: The same for the training rates of classification (``value="train_error"``).
 NOT_SIGNIFICANT_IN_TRAINING = {
     ("two-spirals", "DE", "DE-INV-SB"): "not on the test set either",
 }
 _CLASSIFICATION = ("two-circles", "two-spirals", "digits")
 
 
-class Agreement(NamedTuple):
-    """How the results here compare with the paper's, as three frames.
-
-    True, False and None in them stand for yes, no and cannot be said.
-
-    Attributes:
-        families: A row per problem and family: ``winner`` and ``order`` by normalised mean in
-            the paper and here, whether they are the same, and how many pairs agree.
-        cells: A row per problem and method: mean, standard deviation and ``best`` in the paper
-            and here; ``agree`` if the cell is bold in both or in neither.
-        pairs: A row per problem and pair: ``significant`` in the paper and here, raw as there.
-    """
-
-    families: pd.DataFrame
-    cells: pd.DataFrame
-    pairs: pd.DataFrame
-
-
 def paper_table() -> pd.DataFrame:
     """Table 1, a row per problem, family and method; ``best`` is the bold cell."""
     rows = []
     for problem, cells in TABLE_1.items():
-        for family in FAMILIES:
-            three = {method: cells[method] for method in compared_methods(family)}
+        for family, methods in PAPER_METHODS.items():
+            three = {method: cells[method] for method in methods}
             least = min(cell.mean for cell in three.values())
             for method, cell in three.items():
                 row = {"problem": problem, "family": family, "method": method, **cell._asdict()}
@@ -112,116 +110,23 @@ def paper_significance(training: bool = False) -> pd.DataFrame:
     excepted = NOT_SIGNIFICANT_IN_TRAINING if training else NOT_SIGNIFICANT
     rows = []
     for problem in _CLASSIFICATION if training else TABLE_1:
-        for family in FAMILIES:
-            for a, b in combinations(compared_methods(family), 2):
+        for family, methods in PAPER_METHODS.items():
+            for a, b in combinations(methods, 2):
                 note = excepted.get((problem, a, b), "")
                 row = {"problem": problem, "family": family, "a": a, "b": b}
                 rows.append({**row, "significant": not note, "note": note})
     return pd.DataFrame(rows)
 
 
-def agreement(summary: pd.DataFrame, pairwise: pd.DataFrame) -> Agreement:
-    """Compare the frames of ``summary`` and ``pairwise`` with the paper.
+def paper_problems(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The paper's names of those problems of a store that are the paper's, by name and network.
 
-    Every problem of the paper has its rows, in the paper's order, then come other problems and
-    families. Winner, order and cells are compared where all three methods of a family are there,
-    pairs where both have five repetitions, since with three no test can be significant. Pairs
-    agree if both are significant or neither is: the paper prints means, which say nothing on
-    the direction of a rank test.
+    A store may hold several problems of one name; if two of them have the paper's network, none
+    can be called the paper's.
     """
-    paper = [(problem, family) for problem in TABLE_1 for family in FAMILIES]
-    here = summary[["problem", "family"]].itertuples(index=False, name=None)
-    tables = _lookup(paper_table(), "method"), _lookup(summary, "method")
-    tests = _lookup(paper_significance(), "a", "b"), _lookup(pairwise, "a", "b")
-    families, all_cells, all_pairs = [], [], []
-    for problem, family in dict.fromkeys([*paper, *here]):
-        names = {"problem": problem, "family": family}
-        methods = compared_methods(family)
-        cells = [
-            _cell(method, *(table.get((problem, method), {}) for table in tables))
-            for method in methods
-        ]
-        pairs = [
-            _pair(a, b, *(test.get((problem, a, b), {}) for test in tests))
-            for a, b in combinations(methods, 2)
-        ]
-        families.append(names | _family(cells, pairs))
-        all_cells += [names | cell for cell in _judged(cells)]
-        all_pairs += [names | pair for pair in pairs]
-    return Agreement(*(_frame(rows) for rows in (families, all_cells, all_pairs)))
-
-
-def _lookup(frame: pd.DataFrame, *keys: str) -> dict[tuple[str, ...], dict[str, Any]]:
-    """The rows of a frame by problem and other columns."""
-    rows: list[Any] = frame.to_dict("records")
-    return {tuple(row[key] for key in ("problem", *keys)): row for row in rows}
-
-
-def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows)
-    kinds = ("best", "same", "agree", "significant")
-    answers = [name for name in rows[0] if name.startswith(kinds)]
-    return frame.astype(dict.fromkeys(answers, object))  # None has a place among booleans
-
-
-def _cell(method: str, paper: Row, here: Row) -> dict[str, Any]:
-    return {
-        "method": method,
-        "mean_paper": paper.get("mean", np.nan),
-        "std_paper": paper.get("std", np.nan),
-        "best_paper": paper.get("best"),
-        "mean_here": here.get("normalised_mean", np.nan),
-        "std_here": here.get("normalised_std", np.nan),
-        "best_here": here.get("best"),
-        "n_here": here.get("n", 0),
-    }
-
-
-def _judged(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The cells of a family, each with its agreement if all three are there."""
-    complete = not np.isnan([cell["mean_here"] for cell in cells]).any()
-    return [
-        cell | {"agree": _same(cell["best_paper"], cell["best_here"]) if complete else None}
-        for cell in cells
-    ]
-
-
-def _pair(a: str, b: str, paper: Row, here: Row) -> dict[str, Any]:
-    p = here.get("p", np.nan)
-    row: dict[str, Any] = {"a": a, "b": b, "significant_paper": paper.get("significant")}
-    row |= {"note_paper": paper.get("note", ""), "p": p, "a12": here.get("a12", np.nan)}
-    row["significant_here"] = None if np.isnan(p) else here["significant"]
-    row |= {"better_here": here.get("better", ""), "note_here": here.get("note", "not run")}
-    enough = min(here.get("n_a", 0), here.get("n_b", 0)) >= FEW
-    agree = _same(row["significant_paper"], row["significant_here"]) if enough else None
-    return row | {"agree": agree}
-
-
-def _family(cells: Sequence[Row], pairs: Sequence[Row]) -> dict[str, Any]:
-    """Winner and order of a family in the paper and here."""
-    row: dict[str, Any] = {}
-    for where in ("paper", "here"):
-        means = {cell["method"]: cell[f"mean_{where}"] for cell in cells}
-        row[f"order_{where}"] = _order(means)
-        row[f"winner_{where}"] = row[f"order_{where}"].split(" < ")[0]
-    missing = [cell["method"] for cell in cells if cell["n_here"] == 0]
-    unpublished = all(np.isnan(cell["mean_paper"]) for cell in cells)
-    known = not unpublished and not np.isnan([cell["mean_here"] for cell in cells]).any()
-    row["same_winner"] = row["winner_paper"] == row["winner_here"] if known else None
-    row["same_order"] = row["order_paper"] == row["order_here"] if known else None
-    judged = [pair["agree"] for pair in pairs if pair["agree"] is not None]
-    row |= {"pairs_agreeing": sum(judged), "pairs_compared": len(judged)}
-    notes = ["not in the paper"] if unpublished else []
-    notes += [f"missing: {', '.join(missing)}"] if missing else []
-    return row | {"note": "; ".join(notes)}
-
-
-def _order(means: Mapping[str, float]) -> str:
-    """Names by mean, such as ``"DE-SB < DE = DE-INV-SB"``; empty without two to compare."""
-    known = sorted((mean, method) for method, mean in means.items() if not np.isnan(mean))
-    equal = [[method for _, method in group] for _, group in groupby(known, key=lambda x: x[0])]
-    return " < ".join(map(" = ".join, equal)) if len(known) > 1 else ""
-
-
-def _same(a: bool | None, b: bool | None) -> bool | None:
-    return None if a is None or b is None else a == b
+    found: dict[str, list[str]] = {}
+    for label, fact in facts.items():
+        name = fact.get("name", label)
+        if PAPER_NETS.get(name) == fact["net"]:
+            found.setdefault(name, []).append(label)
+    return {labels[0]: name for name, labels in found.items() if len(labels) == 1}

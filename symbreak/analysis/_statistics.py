@@ -1,8 +1,10 @@
-"""Summaries and rank tests of finished runs, as in Section 6 (paper-notes 22 and 23).
+"""Summaries and rank tests of finished runs, as in Section 6.
 
-Every function takes ``runs``, a row per run with the columns problem, family, method, repetition
-and the value to judge by; rows without that value are left out. What stands in the way of a
-number is said in the column ``note``.
+Every function takes ``runs``, a row per run with the columns problem, family, role, method,
+repetition and the value to judge by; rows without that value are left out. Compared are the
+plain, invariant and proximity methods of a family. What stands in the way of a number is said in
+the column ``note``. A ``lineup`` says which methods a family has if ``runs`` are only a part of
+the runs, such as those on one problem.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from scipy import stats
 
 from symbreak._checks import Array
 from symbreak._random import stream
+from symbreak.analysis._lineup import Lineup
 
 #: Level of significance of all tests.
 LEVEL = 0.05
@@ -30,24 +33,22 @@ MARGIN = 1.25
 Samples = Mapping[str, Array]
 
 
-def compared_methods(family: str) -> tuple[str, str, str]:
-    """The three that the paper compares in a family: plain, INV-SB and SB."""
-    return family, f"{family}-INV-SB", f"{family}-SB"
-
-
-def summary(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
+def summary(
+    runs: pd.DataFrame, value: str = "table_error", lineup: Lineup | None = None
+) -> pd.DataFrame:
     """Moments and quartiles, a row per problem, family and method.
 
-    Normalised values are divided by the largest mean of the family's plain, INV-SB and SB;
-    ``best`` marks the smallest mean of these three, where there are two to compare.
+    Normalised values are divided by the largest mean of the family's compared methods;
+    ``best`` marks the smallest mean of these, where there are two to compare.
     """
     columns = ["problem", "family", "method", "n", "mean", "std", "median", "q1", "q3"]
     columns += ["normalised_mean", "normalised_std", "normalised_median", "best", "note"]
     rows: list[dict[str, Any]] = []
+    lineup = lineup or Lineup.of(runs)
     for problem, family, samples in _families(runs, value):
-        three = compared_methods(family)
-        means = {method: samples[method].mean() for method in three if method in samples}
-        scale, trouble = _normaliser(means, three)
+        compared = lineup.compared(family)
+        means = {method: samples[method].mean() for method in compared if method in samples}
+        scale, trouble = _normaliser(means, compared)
         for method, values in samples.items():
             row = _moments(values)
             for name in ("mean", "std", "median"):
@@ -58,21 +59,26 @@ def summary(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def kruskal_wallis(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
-    """Is there any difference among the three of a family? A row per problem and family.
+def kruskal_wallis(
+    runs: pd.DataFrame, value: str = "table_error", lineup: Lineup | None = None
+) -> pd.DataFrame:
+    """Is there any difference among the compared of a family? A row per problem and family.
 
     Ranks are corrected for ties. Without two samples of two runs p is NaN.
     """
     columns = ["problem", "family", "methods", "statistic", "p", "significant", "ties", "note"]
+    lineup = lineup or Lineup.of(runs)
     rows = [
-        {"problem": problem, "family": family, **_kruskal(samples, compared_methods(family))}
+        {"problem": problem, "family": family, **_kruskal(samples, lineup.compared(family))}
         for problem, family, samples in _families(runs, value)
     ]
     return pd.DataFrame(rows, columns=columns)
 
 
-def pairwise(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
-    """Wilcoxon rank-sum tests, a row per problem, family and pair ``(a, b)`` of the three.
+def pairwise(
+    runs: pd.DataFrame, value: str = "table_error", lineup: Lineup | None = None
+) -> pd.DataFrame:
+    """Wilcoxon rank-sum tests, a row per problem, family and pair ``(a, b)`` of the compared.
 
     ``p`` is two-sided and asymptotic with tie correction, ``p_holm`` Holm's adjustment over
     the family's pairs. As in the paper a pair is ``significant`` only if the family's
@@ -83,10 +89,11 @@ def pairwise(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
     columns = ["problem", "family", "a", "b", "n_a", "n_b", "median_a", "median_b", "p", "p_holm"]
     columns += ["a12", "significant", "significant_holm", "better", "ties", "note"]
     rows: list[dict[str, Any]] = []
+    lineup = lineup or Lineup.of(runs)
     for problem, family, samples in _families(runs, value):
-        three = compared_methods(family)
-        rejected = _kruskal(samples, three)["significant"]
-        pairs = [_compare(samples, a, b) for a, b in combinations(three, 2)]
+        compared = lineup.compared(family)
+        rejected = _kruskal(samples, compared)["significant"]
+        pairs = [_compare(samples, a, b) for a, b in combinations(compared, 2)]
         for pair, p_holm in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
             significant = bool(rejected and pair["p"] < LEVEL)
             favoured = pair["a"] if pair["a12"] > 0.5 else pair["b"]
@@ -99,9 +106,15 @@ def pairwise(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
 
 
 def ideal_against_approximate(
-    runs: pd.DataFrame, seed: int = 0, n_bootstrap: int = 2000, value: str = "table_error"
+    runs: pd.DataFrame,
+    seed: int = 0,
+    n_bootstrap: int = 2000,
+    value: str = "table_error",
+    lineup: Lineup | None = None,
 ) -> pd.DataFrame:
-    """Mean of SB-BF divided by mean of SB, a row per problem and family that has both.
+    """Mean of the exhaustive method divided by that of the proximity method.
+
+    A row per problem and family that has both.
 
     ``low`` and ``high`` are the 95 % percentile interval of a bootstrap. The two are
     ``similar`` if all of it lies in [0.8, 1.25]; ``verdict`` is ``"similar"``, else
@@ -110,8 +123,9 @@ def ideal_against_approximate(
     columns = ["problem", "family", "n_ideal", "n_approximate", "mean_ideal", "mean_approximate"]
     columns += ["ratio", "low", "high", "similar", "verdict", "note"]
     rows: list[dict[str, Any]] = []
+    lineup = lineup or Lineup.of(runs)
     for problem, family, samples in _families(runs, value):
-        names = f"{family}-SB-BF", f"{family}-SB"
+        names = lineup.first(family, "exhaustive") or "", lineup.first(family, "proximity") or ""
         if any(name not in samples for name in names):
             continue
         ideal, approximate = (samples[name] for name in names)
@@ -161,14 +175,14 @@ def _oddities(values: Array) -> list[str]:
     return notes if np.all(np.isfinite(values)) else [*notes, "infinite errors"]
 
 
-def _normaliser(means: Mapping[str, float], three: tuple[str, ...]) -> tuple[float, list[str]]:
+def _normaliser(means: Mapping[str, float], compared: tuple[str, ...]) -> tuple[float, list[str]]:
     """The largest mean, NaN if it cannot divide, and what is to be said about it."""
     scale = max(means.values(), default=np.nan)
     if not means:
-        return np.nan, [f"nothing to normalise by: missing {', '.join(three)}"]
+        return np.nan, ["nothing to normalise by: no plain, invariant or proximity method"]
     if scale == 0 or not np.isfinite(scale):
         return np.nan, [f"nothing to normalise by: the largest mean is {scale:g}"]
-    missing = [method for method in three if method not in means]
+    missing = [method for method in compared if method not in means]
     return scale, [f"normalised without {', '.join(missing)}"] if missing else []
 
 

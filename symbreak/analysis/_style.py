@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
-import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import altair as alt
 import numpy as np
 from numpy.typing import ArrayLike
+
+from symbreak.analysis._lineup import Lineup
 
 
 class Look(NamedTuple):
@@ -21,97 +24,77 @@ class Look(NamedTuple):
     shape: str
 
 
-#: By how a method ends. A grey and Okabe and Ito's colours, safe for the colour-blind; the blue
-#: is a little lighter, so that all have a contrast of 3 or more on white and on black alike.
-LOOKS = {
+#: Methods in the order of a chart, and how each is drawn.
+Looks = Mapping[str, Look]
+
+#: By role. A grey and Okabe and Ito's colours, safe for the colour-blind; the blue is a little
+#: lighter, so that all have a contrast of 3 or more on white and on black alike.
+ROLE_LOOKS = {
     "plain": Look("#7f868d", (1, 0), "circle"),
-    "INV-SB": Look("#d55e00", (2, 2), "triangle-up"),
-    "SB": Look("#1a7fc1", (6, 2), "square"),
-    "SB-LA": Look("#009e73", (6, 2, 2, 2), "diamond"),
-    "SB-LA-W": Look("#b8860b", (4, 4), "triangle-down"),
-    "SB-LA-P": Look("#b8860b", (4, 4), "triangle-down"),
-    "SB-BF": Look("#cc79a7", (10, 3), "cross"),
+    "invariant": Look("#d55e00", (2, 2), "triangle-up"),
+    "proximity": Look("#1a7fc1", (6, 2), "square"),
+    "exhaustive": Look("#cc79a7", (10, 3), "cross"),
 }
-#: For methods of other names.
-OTHER_LOOKS = (
-    Look("#56b4e9", (8, 2, 2, 2, 2, 2), "triangle-right"),
+#: For variants, and for whatever comes second in its role, in the order of the lineup.
+VARIANT_LOOKS = (
+    Look("#009e73", (6, 2, 2, 2), "diamond"),
+    Look("#b8860b", (4, 4), "triangle-down"),
+    Look("#a9746e", (12, 2), "triangle-right"),
     Look("#8c7b00", (2, 4), "triangle-left"),
-    Look("#a9746e", (12, 2), "stroke"),
+    Look("#7a6fd0", (8, 2, 2, 2, 2, 2), "wedge"),
 )
-FAMILIES = ("DE", "CMA-ES")
-ENDINGS = (
-    "SB-BF",
-    "SB-LA-W",
-    "SB-LA-P",
-    "SB-LA",
-    "INV-SB",
-    "SB",
-)  # the longer first: they end alike
 
 #: A grey with a contrast of about 4.3 on white and on black (#111) alike.
 GREY = "#797d82"
-#: 300 px are 7 cm in print; 11 px are then 7 pt.
-WIDTH, HEIGHT, FONT_SIZE = 300, 200, 11
+#: 270 px are 7 cm in print; 11 px are then 8 pt.
+WIDTH, HEIGHT, FONT_SIZE = 270, 190, 11
 FORMATS = (".svg", ".png", ".pdf", ".html")
 
 AnyChart = TypeVar("AnyChart", bound=alt.TopLevelMixin)
 
 
-def role_of(method: str) -> str:
-    """``"plain"``, the ending of a method's name, or ``"other"``."""
-    if method in FAMILIES:
-        return "plain"
-    return next((ending for ending in ENDINGS if method.endswith(f"-{ending}")), "other")
+def looks_of(lineup: Lineup) -> dict[str, Look]:
+    """How each method is drawn, in the order of legends; the same role looks alike in families.
+
+    With more variants than looks, colours come again with the dash and shape of another.
+    """
+    looks = {}
+    for family in lineup.families:
+        free: dict[str, Look | None] = {**ROLE_LOOKS}
+        variants = count()
+        for member in lineup.members:
+            if member.family == family:
+                looks[member.method] = free.pop(member.role, None) or _variant(next(variants))
+    return looks
 
 
-def look_of(method: str) -> Look:
-    """The look of a method: by its ending, or else one of nine by its name alone."""
-    if method_look := LOOKS.get(role_of(method)):
-        return method_look
-    rest, first = divmod(zlib.crc32(method.encode()), len(OTHER_LOOKS))
-    second = OTHER_LOOKS[rest % len(OTHER_LOOKS)]
-    return OTHER_LOOKS[first]._replace(dash=second.dash, shape=second.shape)
+def drawn(looks: Looks, methods: Iterable[str]) -> dict[str, Look]:
+    """Those of ``looks`` that are among some methods, in the same order."""
+    there = set(methods)
+    return {method: look for method, look in looks.items() if method in there}
 
 
-def family_of(method: str) -> str:
-    """The name without its ending."""
-    return method.removesuffix(f"-{role_of(method)}")
+def _variant(number: int) -> Look:
+    turn, first = divmod(number, len(VARIANT_LOOKS))
+    second = VARIANT_LOOKS[(first + turn) % len(VARIANT_LOOKS)]
+    return VARIANT_LOOKS[first]._replace(dash=second.dash, shape=second.shape)
 
 
-def short_names(methods: Iterable[str]) -> dict[str, str]:
-    """Endings alone, for charts that name the family elsewhere; full names if they are alike."""
-    names = {method: role_of(method) for method in methods}
-    alike = "other" in names.values() or len(set(names.values())) < len(names)
-    return {method: method for method in names} if alike else names
-
-
-def method_order(methods: Iterable[str]) -> list[str]:
-    """Each method once: DE, CMA-ES, others; within a family plain, INV-SB, SB, SB-LA, SB-BF."""
-    roles, families = [*LOOKS, "other"], [*FAMILIES]
-
-    def rank(method: str) -> tuple[int, str, int, str]:
-        family = family_of(method)
-        known = families.index(family) if family in families else len(families)
-        return known, family, roles.index(role_of(method)), method
-
-    return sorted(set(methods), key=rank)
-
-
-def method_color(methods: Sequence[str], legend: alt.Legend | None = None) -> alt.Color:
+def method_color(looks: Looks, legend: alt.Legend | None = None) -> alt.Color:
     """Colour by method, the same in every chart; no legend unless there is one given."""
-    scale = alt.Scale(domain=list(methods), range=[look_of(name).color for name in methods])
+    scale = alt.Scale(domain=[*looks], range=[look.color for look in looks.values()])
     return alt.Color("method:N", scale=scale, legend=legend)
 
 
-def method_dash(methods: Sequence[str], legend: alt.Legend | None = None) -> alt.StrokeDash:
+def method_dash(looks: Looks, legend: alt.Legend | None = None) -> alt.StrokeDash:
     """Dashes by method."""
-    scale = alt.Scale(domain=list(methods), range=[list(look_of(name).dash) for name in methods])
+    scale = alt.Scale(domain=[*looks], range=[list(look.dash) for look in looks.values()])
     return alt.StrokeDash("method:N", scale=scale, legend=legend)
 
 
-def method_shape(methods: Sequence[str]) -> alt.Shape:
+def method_shape(looks: Looks) -> alt.Shape:
     """Shape of points by method."""
-    scale = alt.Scale(domain=list(methods), range=[look_of(name).shape for name in methods])
+    scale = alt.Scale(domain=[*looks], range=[look.shape for look in looks.values()])
     return alt.Shape("method:N", scale=scale, legend=None)
 
 
@@ -185,11 +168,23 @@ def styled(chart: AnyChart) -> AnyChart:
     return chart.properties(config=config)
 
 
-def nothing_yet(title: str) -> alt.TopLevelMixin:
+def titled(text: str, about: str) -> alt.TitleParams:
+    """A title that says what a chart shows, and below it of what."""
+    return alt.TitleParams(text, subtitle=about)
+
+
+def nothing_yet(title: alt.TitleParams) -> alt.TopLevelMixin:
     """What stands where a chart will be."""
     data = alt.InlineData([{"text": "nothing to draw yet"}])
     chart = alt.Chart(data, width=WIDTH, height=40, title=title).encode(text="text:N")
     return styled(chart.mark_text(color=GREY, fontSize=FONT_SIZE))
+
+
+class _ScriptJson(json.JSONEncoder):
+    """JSON that cannot end the script element that it stands in, whatever columns are called."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", "\\u003c")
 
 
 def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
@@ -200,7 +195,7 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
     if not path.resolve().parent.is_dir():
         raise ValueError(f"the folder of {str(path)!r} must exist; create it first.")
     if path.suffix == ".html":
-        chart.save(path, inline=True)
+        chart.save(path, inline=True, json_kwds={"cls": _ScriptJson})
     elif path.suffix == ".png":
         chart.save(path, scale_factor=2)
     else:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from symbreak.analysis._results import FAMILIES, Results
+from symbreak.analysis._results import Results
 
 
 def table_methods(results: Results) -> list[str]:
-    """Columns of the table: methods of both families."""
-    return [method for family in FAMILIES for method in results.methods(family)]
+    """Columns of the table: the methods family by family."""
+    return [member.method for member in results.lineup.members]
 
 
 def cell_text(mean: float, std: float) -> str:
@@ -29,7 +29,10 @@ def _cells(results: Results) -> Mapping[tuple[str, str], pd.Series]:
 def markdown_table(results: Results) -> str:
     """Normalised errors, the best of a family in bold."""
     methods, cells = table_methods(results), _cells(results)
-    lines = ["| problem | " + " | ".join(methods) + " |", "|---" * (len(methods) + 1) + "|"]
+    lines = [
+        "| problem | " + " | ".join(map(_escape_markdown, methods)) + " |",
+        "|---" * (len(methods) + 1) + "|",
+    ]
     for problem in results.problems:
         texts = []
         for method in methods:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from symbreak._checks import Array, IntArray
 from symbreak._random import stream
+from symbreak.analysis._lineup import Lineup
 
 #: Targets are so many times the best mean.
 FACTORS = (10.0, 3.0, 1.5, 1.1)
@@ -81,14 +82,16 @@ def expected_running_time(hits: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns="spent").assign(ert=ert)
 
 
-def speed_up(hits: pd.DataFrame, seed: int = 0, n_bootstrap: int = 2000) -> pd.DataFrame:
+def speed_up(
+    hits: pd.DataFrame, lineup: Lineup, seed: int = 0, n_bootstrap: int = 2000
+) -> pd.DataFrame:
     """How many times fewer evaluations than the plain method: the ratio of running times.
 
-    A row per problem, family, method but the plain one, and factor. Above 1 the method is
-    faster than the family's plain one. ``low`` and ``high`` are the 95 % interval of a
-    bootstrap over runs; resamples in which neither reaches the target are left out of it. The
-    ratio is infinite where only the method reaches the target, 0 where only the plain one does,
-    NaN where neither does; ``note`` says so.
+    A row per problem, family, method but the plain one, and factor; a family without a plain
+    method has none. Above 1 the method is faster than the family's plain one. ``low`` and
+    ``high`` are the 95 % interval of a bootstrap over runs; resamples in which neither reaches
+    the target are left out of it. The ratio is infinite where only the method reaches the target,
+    0 where only the plain one does, NaN where neither does; ``note`` says so.
     """
     keys = ["problem", "family", "method", "factor"]
     times: dict[tuple[Any, ...], Array] = {}
@@ -97,10 +100,11 @@ def speed_up(hits: pd.DataFrame, seed: int = 0, n_bootstrap: int = 2000) -> pd.D
         times[names] = _running_times(group, rng, n_bootstrap)
     rows: list[dict[str, Any]] = []
     for (problem, family, method, factor), time in times.items():
-        if method != family:
-            plain = times.get((problem, family, family, factor))
+        plain = lineup.first(family, "plain")
+        if plain is not None and method != plain:
             row = dict(zip(keys, (problem, family, method, factor), strict=True))
-            rows.append(row | _speed_up(plain, time, family, method))
+            plain_time = times.get((problem, family, plain, factor))
+            rows.append(row | _speed_up(plain_time, time, plain, method))
     columns = [*keys, "speed_up", "low", "high", "note"]
     return pd.DataFrame(rows, columns=columns)
 

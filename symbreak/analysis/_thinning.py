@@ -6,40 +6,30 @@ few hundred rows and never the curves of all runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from symbreak._checks import Array
-from symbreak.analysis._style import family_of, method_order
 
 #: Points per curve, one every five pixels.
 N_POINTS = 60
 
 
-def select(frame: pd.DataFrame, problem: str, methods: Sequence[str]) -> pd.DataFrame:
+def select(frame: pd.DataFrame, problem: str, methods: Iterable[str]) -> pd.DataFrame:
     """The rows of some methods on a problem; quick if the frame holds no other problem."""
     if frame.empty:
         return frame
     of_problem = frame[frame["problem"] == problem]
-    return of_problem[of_problem["method"].isin(methods)]
+    return of_problem[of_problem["method"].isin(list(methods))]
 
 
 def finite(frame: pd.DataFrame, column: str) -> pd.Series[bool]:
     """Which rows have a finite number there."""
     values = pd.Series(dtype=float) if frame.empty else frame[column]
     return pd.Series(np.isfinite(values.to_numpy(np.float64)), index=values.index)
-
-
-def by_family(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The rows of each family, by its column or else by the methods' names."""
-    if frame.empty:
-        return
-    names = frame["family"] if "family" in frame else frame["method"].map(family_of)
-    for family in method_order(names):
-        yield family, frame[names == family]
 
 
 def _runs(frame: pd.DataFrame, column: str) -> Iterator[tuple[Array, Array]]:
@@ -60,7 +50,7 @@ def quartiles(frame: pd.DataFrame, column: str, logarithmic: bool = False) -> pd
         return pd.DataFrame(columns=["method", "evaluations", "lower", "median", "upper"])
     grid = _grid(frame["evaluations"], logarithmic)
     parts = []
-    for method in method_order(frame["method"].unique()):
+    for method in frame["method"].unique():
         runs = list(_runs(frame[frame["method"] == method], column))
         first = max(evaluations[0] for evaluations, _ in runs)
         last = min(evaluations[-1] for evaluations, _ in runs)

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+
 import numpy as np
 import pandas as pd
 
-from symbreak.analysis._results import FAMILIES, Results
-from symbreak.analysis._statistics import FEW, compared_methods
+from symbreak.analysis._results import Results
+from symbreak.analysis._statistics import FEW
+
+#: Of the targets, the one that sentences speak of.
+NEAR = 3.0
+#: More problems than this are counted, not listed.
+MANY = 4
 
 
 def summary_sentences(results: Results) -> list[str]:
     """A few sentences for the head of a report; nothing in them is not in its tables."""
     if results.runs.empty:
         return ["The store holds no finished run yet."]
-    sentences = [_extent(results)]
-    for family in FAMILIES:
-        sentences += _family_sentences(results, family)
-    sentences += _paper_sentences(results)
-    sentences += _mixture_sentences(results)
-    sentences += _missing_sentences(results)
-    return sentences
+    sentences = [_extent(results), *best_sentences(results)]
+    for family in results.lineup.families:
+        sentences += family_sentences(results, family)
+    return [*sentences, *warning_sentences(results)]
+
+
+def conclusions(results: Results) -> list[str]:
+    """The shortest summary: extent, winners, how sure that is, and warnings."""
+    if results.runs.empty:
+        return summary_sentences(results)
+    certain = [family_sentences(results, family)[:1] for family in results.lineup.families]
+    sentences = [_extent(results), *best_sentences(results), *chain.from_iterable(certain)]
+    return [*sentences, *warning_sentences(results)]
 
 
 def _extent(results: Results) -> str:
@@ -29,54 +43,90 @@ def _extent(results: Results) -> str:
     if repetitions.min() != repetitions.max():
         spread += f" to {repetitions.max()}"
     return (
-        f"{_count(n, 'finished run')}: {_count(len(results.problems), 'problem')}, "
-        f"{_count(runs['method'].nunique(), 'method')}, {spread} "
+        f"{count(n, 'finished run')}: {count(len(results.problems), 'problem')}, "
+        f"{count(runs['method'].nunique(), 'method')}, {spread} "
         f"repetition{'s' if repetitions.max() > 1 else ''} each."
     )
 
 
-def _family_sentences(results: Results, family: str) -> list[str]:
+def best_sentences(results: Results) -> list[str]:
+    """Who has the smallest mean error of all methods, whatever the family."""
+    best = results.best
+    if results.runs["method"].nunique() < 2 or best.empty:
+        return []
+    wins = best.groupby("method", sort=False)["problem"].apply(list)
+    wins = wins.loc[wins.map(len).sort_values(ascending=False, kind="stable").index]
+    if len(best) > MANY:
+        parts = [f"{method} on {len(problems)}" for method, problems in wins.items()]
+        return [f"Of {len(best)} problems, the smallest mean error has {', '.join(parts)}."]
+    parts = [f"{method} on {_names(problems)}" for method, problems in wins.items()]
+    return [f"The smallest mean error has {'; '.join(parts)}."]
+
+
+def family_sentences(results: Results, family: str) -> list[str]:
     """Wins of the family's symmetry breaking, their certainty and the speed-up."""
-    plain, _, breaking = compared_methods(family)
-    table = results.summary[results.summary["family"] == family]
-    complete = table[table["method"].isin(compared_methods(family))].groupby("problem").size() == 3
-    problems = list(complete[complete].index)
+    lineup = results.lineup
+    plain, breaking = lineup.first(family, "plain"), lineup.first(family, "proximity")
+    if plain is None or breaking is None:
+        return []
+    compared = lineup.compared(family)
+    table = results.summary[results.summary["method"].isin(compared)]
+    sizes = table.groupby("problem", sort=False).size()
+    problems = list(sizes[sizes == len(compared)].index)
     if not problems:
         return []
     judged = table[table["problem"].isin(problems)]
     wins = judged[judged["best"] & (judged["method"] == breaking)]["problem"]
-    of = f"{len(problems)} problems" if len(problems) > 1 else f"1 problem ({problems[0]})"
-    sentence = f"{breaking} has the smallest mean error of its family on {len(wins)} of {of}"
-    pairs = results.pairwise
-    against = pairs[
-        (pairs["a"] == plain) & (pairs["b"] == breaking) & pairs["problem"].isin(problems)
-    ]
-    sure = against[against["significant"]]
-    better, worse = (sure["better"] == breaking).sum(), (sure["better"] == plain).sum()
-    sentence += (
-        f"; against {plain} it is significantly better on {better} and significantly worse on "
-        f"{worse} (Wilcoxon rank-sum at 0.05)."
-    )
-    sentences = [sentence]
-    if (against[["n_a", "n_b"]].min(axis=1) < FEW).any():
-        sentences.append(f"With fewer than {FEW} repetitions such a test can hardly reject.")
-    return sentences + _speed_sentences(results, plain, breaking)
+    others = [method for method in compared if method != breaking]
+    sentence = f"{breaking} has a smaller mean error than {' and '.join(others)} on "
+    sentence += _of(len(wins), problems)
+    against = results.pairwise.query("a == @plain and b == @breaking and problem in @problems")
+    sentence += f"; against {plain} {_certainty(against, plain, breaking)}."
+    return [sentence, *_speed_sentences(results, plain, breaking)]
 
 
-def _speed_sentences(results: Results, plain: str, breaking: str, factor: float = 3.0) -> list[str]:
+def _certainty(against: pd.DataFrame, plain: str, breaking: str) -> str:
+    """What the tests of a pair say, problem by problem."""
+    better, worse = ((against["better"] == name).sum() for name in (breaking, plain))
+    if len(against) == 1:
+        if not better + worse:
+            return "no difference can be shown"
+        return f"it is significantly {'better' if better else 'worse'}"
+    if not better + worse:
+        return f"no difference can be shown on any of {len(against)}"
+    words = f"it is significantly better on {better}, worse on {worse}"
+    undecided = len(against) - better - worse
+    return words + (f", and no difference can be shown on {undecided}" if undecided else "")
+
+
+def _of(n: int, problems: Sequence[str]) -> str:
+    if len(problems) == 1:
+        return problems[0] if n else f"0 of 1 problem ({problems[0]})"
+    return f"{n} of {len(problems)} problems"
+
+
+def _speed_sentences(results: Results, plain: str, breaking: str) -> list[str]:
     """How many evaluations it takes to come near the best error."""
-    ups = results.speed_ups
-    ups = ups[(ups["method"] == breaking) & (ups["factor"] == factor) & ups["speed_up"].notna()]
-    only = ups[np.isinf(ups["speed_up"])]["problem"]
-    both = ups[np.isfinite(ups["speed_up"]) & (ups["speed_up"] > 0)]["speed_up"]
-    goal = f"to come within {factor:g} times the best mean error"
+    table = results.speed_ups
+    table = table[(table["method"] == breaking) & (table["factor"] == NEAR)]
+    finite = table[np.isfinite(table["speed_up"]) & (table["speed_up"] > 0)]
+    goal = f"To come within {NEAR:g} times the best mean error"
     sentences = []
-    if len(both):
-        over = f"median over {_count(len(both), 'problem')}"
-        pace = _pace(float(both.median()))
-        sentences.append(f"{breaking} needs {pace} {plain} {goal} ({over}).")
-    if len(only):
-        sentences.append(f"{plain} never manages {goal} on {', '.join(only)}; {breaking} does.")
+    if len(finite):
+        pace = _pace(float(finite["speed_up"].median()))
+        where = f"on {finite['problem'].iloc[0]}" if len(finite) == 1 else ""
+        where = where or f"in the median of {len(finite)} problems"
+        sentences.append(f"{goal}, {breaking} needs {pace} {plain} {where}.")
+    alone = table[np.isinf(table["speed_up"])]["problem"]
+    times = results.running_times
+    times = times[(times["method"] == breaking) & (times["factor"] == NEAR)].set_index("problem")
+    for problem in alone:
+        row = times.loc[problem]
+        sentences.append(
+            f"On {problem} no run of {plain} comes that near; {row['successes']} of {row['n']} "
+            f"{'run' if row['n'] == 1 else 'runs'} of {breaking} "
+            f"{'does' if row['successes'] == 1 else 'do'}."
+        )
     return sentences
 
 
@@ -88,44 +138,49 @@ def _pace(speed_up: float) -> str:
     return "about as many evaluations as"
 
 
-def _paper_sentences(results: Results) -> list[str]:
+def paper_sentences(results: Results) -> list[str]:
     """How far the results agree with the paper, where it can be said."""
     families = results.agreement.families
     known = families[families["same_winner"].notna()]
     if known.empty:
         return []
     winners = int(known["same_winner"].astype(bool).sum())
-    sentence = f"The paper's winner is confirmed in {winners} of {_count(len(known), 'comparison')}"
+    sentence = f"The paper's winner is confirmed in {winners} of {count(len(known), 'comparison')}"
     compared = int(families["pairs_compared"].sum())
     if compared:
         agreeing = int(families["pairs_agreeing"].sum())
-        sentence += f", its verdict on significance in {agreeing} of {_count(compared, 'pair')}"
+        sentence += f", its verdict on significance in {agreeing} of {count(compared, 'pair')}"
     return [sentence + "."]
 
 
-def _mixture_sentences(results: Results) -> list[str]:
-    """A warning where runs are pooled that are not alike, as in a merged store."""
+def warning_sentences(results: Results) -> list[str]:
+    """What a reader must know before trusting the numbers: few runs, mixtures, gaps, failures."""
     kinds = ["max_evaluations", "population_size", "settings"]
     cells = results.runs.groupby(["problem", "method"])[kinds].nunique().max(axis=1)
     mixed = [f"{method} on {problem}" for problem, method in cells[cells > 1].index]
-    if not mixed:
-        return []
-    return [f"Runs with different budgets or settings are pooled: {', '.join(mixed)}."]
-
-
-def _missing_sentences(results: Results) -> list[str]:
     sentences = []
+    pairs = results.pairwise
+    if len(pairs) and (pairs[["n_a", "n_b"]].min(axis=1) < FEW).any():
+        sentences.append(f"With fewer than {FEW} repetitions a test can hardly show a difference.")
+    if mixed:
+        sentences.append(f"Runs with different budgets or settings are pooled: {', '.join(mixed)}.")
     missing: pd.DataFrame = results.missing
     if len(missing):
         total = int(missing["planned"].sum())
         sentences.append(
-            f"{_count(int(missing['missing'].sum()), 'planned run')} of {total:,} on "
-            f"{_count(missing['problem'].nunique(), 'problem')} are still missing."
+            f"{count(int(missing['missing'].sum()), 'planned run')} of {total:,} on "
+            f"{count(missing['problem'].nunique(), 'problem')} are still missing."
         )
     if len(results.failures):
-        sentences.append(f"{_count(len(results.failures), 'run')} failed.")
+        sentences.append(f"{count(len(results.failures), 'run')} failed.")
     return sentences
 
 
-def _count(n: int, noun: str) -> str:
+def _names(names: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def count(n: int, noun: str) -> str:
+    """``1 run``, ``2 runs``."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from symbreak import __version__
-from symbreak.cli import _align, _problems, _report, _store, _study, _train
+from symbreak.cli import (
+    _align,
+    _export,
+    _inspect,
+    _predict,
+    _problems,
+    _report,
+    _store,
+    _study,
+    _train,
+)
 from symbreak.cli._console import console, run_kindly
 
 app = typer.Typer(
@@ -36,6 +46,9 @@ def _options(
 
 
 app.command("train")(_train.train_command)
+app.command("predict")(_predict.predict_command)
+app.command("inspect")(_inspect.inspect_command)
+app.command("export")(_export.export_command)
 app.command("problems")(_problems.problems_command)
 app.command("study")(_study.study_command)
 app.command("report")(_report.report_command)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -24,6 +26,22 @@ def fail(message: object, code: int = 2) -> None:
     sys.exit(code)
 
 
+def shown(text: object) -> str:
+    """What users named, to be printed: no markup in it counts, and no control character."""
+    printable = (c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+    return escape("".join(printable))
+
+
+def check_out(option: str, path: Path, *suffixes: str) -> None:
+    """Refuse a file to write that could not be written, before any work is done."""
+    if path.is_dir() or not path.resolve().parent.is_dir():
+        raise ValueError(f"{option} must be a file in a folder that exists, got {path}.")
+    if suffixes and path.suffix not in suffixes:
+        raise ValueError(f"{option} must end with {' or '.join(suffixes)}, got {path}.")
+    if not os.access(path if path.exists() else path.resolve().parent, os.W_OK):
+        raise ValueError(f"{option} cannot be written: {path}.")
+
+
 def run_kindly(app: Callable[[], object]) -> None:
     """Run a command line; what goes wrong ends with a message and an exit code.
 
@@ -33,6 +51,9 @@ def run_kindly(app: Callable[[], object]) -> None:
         app()
     except ValueError as error:
         fail(error)
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except (StoreError, OSError) as error:
         fail(error, code=1)
     except MemoryError:

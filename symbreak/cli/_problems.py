@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,10 @@ import typer
 from rich.table import Table
 
 from symbreak import Problem, load_problem, problem_names
-from symbreak.cli._console import console
+from symbreak.cli._console import console, shown
 
+#: Where all columns fit beside each other.
+WIDE = 80
 TASKS = {"regression": "regress", "autoencoding": "autoenc", "classification": "class"}
 
 
@@ -27,35 +30,46 @@ def problems_command(
             "--plot draws one problem; name it, as in: symbreak problems sinc --plot x.svg"
         )
     problems = [load_problem(n, data_seed) for n in ([name] if name else problem_names())]
-    console.print(_table(problems))
+    for table in _tables(problems):
+        console.print(table)
     console.print("N_p: population sizes of the paper for DE and CMA-ES", style="dim")
     if plot is not None:
         from symbreak.analysis import problem_chart, save_chart
 
         save_chart(problem_chart(problems[0]), plot)
-        console.print(f"Drawn in {plot}")
+        console.print(f"Drawn in {shown(plot)}")
 
 
-def _table(problems: list[Problem]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    for heading in ("problem", "net", "task"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("D", "replicas", "samples", "N_p", "budget"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for problem in problems:
-        sizes = [len(part) for part in (problem.train, problem.validation, problem.test) if part]
-        alike = len(sizes) > 1 and len(set(sizes)) == 1
-        table.add_row(
-            problem.name,
-            str(problem.topology),
-            TASKS[problem.task],
-            str(problem.topology.dim),
-            _compact(problem.topology.n_replicas),
-            f"{len(sizes)}x{sizes[0]}" if alike else "/".join(map(str, sizes)),
-            "/".join(str(problem.population_size[family]) for family in ("DE", "CMA-ES")),
-            f"{problem.max_evaluations // 1000:,}k",
-        )
-    return table
+def _tables(problems: list[Problem]) -> Iterator[Table]:
+    """One table, or two with the same first column where one would not fit."""
+    headings = [("net", "task", "D", "samples"), ("replicas", "N_p", "budget")]
+    if console.width >= WIDE:
+        headings = [("net", "task", "D", "replicas", "samples", "N_p", "budget")]
+    for part in headings:
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+        table.add_column("problem", no_wrap=True)
+        for heading in part:
+            words = heading in ("net", "task")
+            table.add_column(heading, justify="left" if words else "right", no_wrap=True)
+        for problem in problems:
+            facts = _facts(problem)
+            table.add_row(problem.name, *(facts[heading] for heading in part))
+        yield table
+
+
+def _facts(problem: Problem) -> dict[str, str]:
+    sizes = [len(part) for part in (problem.train, problem.validation, problem.test) if part]
+    alike = len(sizes) > 1 and len(set(sizes)) == 1
+    populations = [problem.population_size.get(family, "-") for family in ("DE", "CMA-ES")]
+    return {
+        "net": str(problem.topology),
+        "task": TASKS[problem.task],
+        "D": str(problem.topology.dim),
+        "replicas": _compact(problem.topology.n_replicas),
+        "samples": f"{len(sizes)}x{sizes[0]}" if alike else "/".join(map(str, sizes)),
+        "N_p": "/".join(map(str, populations)),
+        "budget": f"{problem.max_evaluations // 1000:,}k",
+    }
 
 
 def _compact(n: int) -> str:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import time
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from symbreak.cli._console import console
 
-REFRESH = 10  # seconds between looks at a store that is watched
+if TYPE_CHECKING:
+    from symbreak.analysis import Report
+
+LOOK = 2  # seconds between looks at a store that is watched
+REFRESH = 10  # seconds between looks of an open page
 
 
 def report_command(
@@ -24,30 +29,57 @@ def report_command(
     ] = "svg,pdf",
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Write it anew as the study goes on; Ctrl-C ends it.")
+        bool,
+        typer.Option("--watch", help="Write it anew until the study is complete, or Ctrl-C."),
     ] = False,
 ) -> None:
     """Turn a store, finished or still running, into a page with tables and figures."""
     formats = _parse_formats(figures)
-    page = _write(store, out, () if watch else formats, REFRESH if watch else 0)
-    console.print(f"Report in {page}", soft_wrap=True)
-    if open_page:
-        webbrowser.open(page.resolve().as_uri())
-    if not watch:
-        return
-    seen = _changed(store)
+    if watch:
+        _watch(store, out, open_page)
+        console.print("Writing the last report, with its figures.")
+    report = _write(store, out, formats, 0)
+    _print_conclusions(report)
+    if open_page and not watch:
+        webbrowser.open(report.page.resolve().as_uri())
+
+
+def _watch(store: Path, out: Path, open_page: bool) -> None:
+    """Write the page whenever the store has changed, until its study is complete."""
+    seen: tuple[float, ...] | None = None
     try:
         while True:
-            time.sleep(REFRESH / 2)
-            if _changed(store) != seen:
-                seen = _changed(store)
-                _write(store, out, (), REFRESH)
+            if (now := _changed(store)) != seen:
+                report = _write(store, out, (), REFRESH)
+                if seen is None:
+                    _print_watching(report.page)
+                    if open_page:
+                        webbrowser.open(report.page.resolve().as_uri())
+                seen = now
+                if report.results.complete:
+                    console.print("The study is complete.")
+                    return
+            time.sleep(LOOK)
     except KeyboardInterrupt:
-        _write(store, out, formats, 0)
-        console.print(f"\nLast report in {page}", soft_wrap=True)
+        console.print("\nStopped watching; a study that runs goes on.")
 
 
-def _write(store: Path, out: Path, formats: tuple[str, ...], refresh: int) -> Path:
+def _print_watching(page: Path) -> None:
+    console.print(f"Watching; the page is {escape(str(page))}", soft_wrap=True)
+    console.print("It ends when the study is complete. Ctrl-C: write a last report and end.")
+
+
+def _print_conclusions(report: Report) -> None:
+    from symbreak.analysis import conclusions
+
+    for sentence in conclusions(report.results):
+        console.print(escape(sentence))
+    console.print(f"Report in {escape(str(report.page))}", soft_wrap=True)
+    address = escape(report.page.resolve().as_uri())
+    console.print(f"Open it in a browser: {address}", soft_wrap=True)
+
+
+def _write(store: Path, out: Path, formats: tuple[str, ...], refresh: int) -> Report:
     from symbreak.analysis import write_report
 
     with console.status("opening") as status:

@@ -39,7 +39,10 @@ PROBLEM_KEYS = (
     *("hidden", "activation"),
     *(field.name for field in dataclasses.fields(Problem) if field.name not in _OF_DATA),
 )
-FILE_KEYS = ("file", "targets", "hidden", "task", "validation", "test", "max_evaluations")
+FILE_KEYS = (
+    *("file", "targets", "ignore", "header", "hidden", "task", "validation", "test"),
+    "max_evaluations",
+)
 
 #: Larger numbers do not fit a store.
 MAX_SEED, MAX_BUDGET = 2**63 - 1, 10**15

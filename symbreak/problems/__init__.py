@@ -2,24 +2,29 @@
 
 # Importing these registers their problems, in the paper's order.
 from symbreak.problems import _regression, _autoencoding, _classification  # noqa: F401, I001
-from symbreak.problems._files import read_problem
+from symbreak.problems._array_tables import read_arrays
+from symbreak.problems._files import read_problem, read_table
 from symbreak.problems._problem import (
     AUTO_RIDGE,
     Dataset,
     Problem,
     Scaling,
     Task,
-    load_problem,
-    problem_names,
 )
+from symbreak.problems._registry import load_problem, problem_names, register_problem
+from symbreak.problems._tables import Table
 
 __all__ = [
     "AUTO_RIDGE",
     "Dataset",
     "Problem",
     "Scaling",
+    "Table",
     "Task",
     "load_problem",
     "problem_names",
+    "read_arrays",
     "read_problem",
+    "read_table",
+    "register_problem",
 ]

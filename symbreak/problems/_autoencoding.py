@@ -5,59 +5,50 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from symbreak.problems._problem import Problem, paper_problem, problem
+from symbreak.problems._registry import Pair, register_problem
 from symbreak.problems._regression import noisy
 
 
-@problem("autoenc-circle")
-def autoenc_circle(rng: Generator) -> Problem:
+@register_problem(
+    "autoenc-circle",
+    "2-5-3-2-1-2-3-5-2",
+    population_size={"DE": 64, "CMA-ES": 4000},
+    max_evaluations=400_000,
+    description="the unit circle through one number",
+    task="autoencoding",
+)
+def autoenc_circle(rng: Generator) -> Pair:
     """A circle, encoded by its angle."""
     angle = rng.uniform(0, 2 * np.pi, size=200)
     x = np.column_stack([np.cos(angle), np.sin(angle)])
-    return paper_problem(
-        "autoenc-circle",
-        "2-5-3-2-1-2-3-5-2",
-        x,
-        noisy(rng, x),
-        DE=64,
-        CMAES=4000,
-        budget=400_000,
-        text="the unit circle through one number",
-        task="autoencoding",
-    )
+    return x, noisy(rng, x)
 
 
-@problem("autoenc-spiral")
-def autoenc_spiral(rng: Generator) -> Problem:
+@register_problem(
+    "autoenc-spiral",
+    "3-1-3-4-7-3",
+    population_size={"DE": 80, "CMA-ES": 400},
+    max_evaluations=400_000,
+    description="(cos t, sin t, t), t in [0, 6 pi], through one number",
+    task="autoencoding",
+)
+def autoenc_spiral(rng: Generator) -> Pair:
     """A spiral of three turns, encoded by its angle."""
     angle = rng.uniform(0, 6 * np.pi, size=1000)
     x = np.column_stack([np.cos(angle), np.sin(angle), angle])
-    return paper_problem(
-        "autoenc-spiral",
-        "3-1-3-4-7-3",
-        x,
-        noisy(rng, x),
-        DE=80,
-        CMAES=400,
-        budget=400_000,
-        text="(cos t, sin t, t), t in [0, 6 pi], through one number",
-        task="autoencoding",
-    )
+    return x, noisy(rng, x)
 
 
-@problem("autoenc-sphere")
-def autoenc_sphere(rng: Generator) -> Problem:
+@register_problem(
+    "autoenc-sphere",
+    "3-8-5-2-5-8-3",
+    population_size={"DE": 96, "CMA-ES": 1000},
+    max_evaluations=600_000,
+    description="the unit sphere through two numbers",
+    task="autoencoding",
+)
+def autoenc_sphere(rng: Generator) -> Pair:
     """The unit sphere, encoded by two numbers."""
     x = rng.normal(size=(1000, 3))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
-    return paper_problem(
-        "autoenc-sphere",
-        "3-8-5-2-5-8-3",
-        x,
-        noisy(rng, x),
-        DE=96,
-        CMAES=1000,
-        budget=600_000,
-        text="the unit sphere through two numbers",
-        task="autoencoding",
-    )
+    return x, noisy(rng, x)

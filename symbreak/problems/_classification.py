@@ -3,84 +3,71 @@
 from __future__ import annotations
 
 from importlib import resources
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from symbreak._checks import Array, IntArray
-from symbreak.problems._problem import Problem, paper_problem, problem
+from symbreak.problems._registry import Pair, register_problem
+
+Division = tuple[Pair, Pair, Pair]
 
 
-def _divided(name: str, net: str, X: Array, labels: IntArray, sizes: Any, **rest: Any) -> Problem:
+def _divided(X: Array, labels: IntArray, sizes: tuple[int, int, int]) -> Division:
     """The first samples are for training, the next for validation, the next for the test."""
-    ends = np.cumsum(sizes)
-    train, validation, test = (
-        (X[end - n : end], labels[end - n : end]) for n, end in zip(sizes, ends, strict=True)
-    )
-    return paper_problem(
-        name, net, *train, task="classification", validation=validation, test=test, **rest
-    )
+    a, b, c = np.cumsum(sizes)
+    return (X[:a], labels[:a]), (X[a:b], labels[a:b]), (X[b:c], labels[b:c])
 
 
-@problem("two-circles")
-def two_circles(rng: Generator) -> Problem:
+@register_problem(
+    "two-circles",
+    "2-4-2-4-2",
+    population_size={"DE": 80, "CMA-ES": 400},
+    max_evaluations=200_000,
+    description="inside two circles of radius 0.39894 in [-1, 1]^2, or not",
+    task="classification",
+)
+def two_circles(rng: Generator) -> Division:
     """Inside or outside of two circles in a square."""
     x = rng.uniform(-1, 1, size=(1200, 2))
     radius = 0.39894
     inside = (np.linalg.norm(x - 0.5, axis=1) <= radius) | (
         np.linalg.norm(x + 0.5, axis=1) <= radius
     )
-    return _divided(
-        "two-circles",
-        "2-4-2-4-2",
-        x,
-        inside.astype(np.int64),
-        (400, 400, 400),
-        DE=80,
-        CMAES=400,
-        budget=200_000,
-        text="inside two circles of radius 0.39894 in [-1, 1]^2, or not",
-    )
+    return _divided(x, inside.astype(np.int64), (400, 400, 400))
 
 
-@problem("two-spirals")
-def two_spirals(rng: Generator) -> Problem:
+@register_problem(
+    "two-spirals",
+    "2-8-3-1-3-8-2",
+    population_size={"DE": 120, "CMA-ES": 1000},
+    max_evaluations=2_000_000,
+    description="which of two intertwined spirals a point is on",
+    task="classification",
+)
+def two_spirals(rng: Generator) -> Division:
     """The two spirals of Lang & Witbrock (paper-notes 19), shuffled."""
     i = np.arange(97)
     angle, radius = i * np.pi / 16, 6.5 * (104 - i) / 104
     spiral = np.column_stack([radius * np.sin(angle), radius * np.cos(angle)])
     x = np.concatenate([spiral, -spiral])
     order = rng.permutation(len(x))
-    return _divided(
-        "two-spirals",
-        "2-8-3-1-3-8-2",
-        x[order],
-        np.repeat([0, 1], 97)[order],
-        (114, 40, 40),
-        DE=120,
-        CMAES=1000,
-        budget=2_000_000,
-        text="which of two intertwined spirals a point is on",
-    )
+    return _divided(x[order], np.repeat([0, 1], 97)[order], (114, 40, 40))
 
 
-@problem("digits")
-def digits(rng: Generator) -> Problem:
+@register_problem(
+    "digits",
+    "16-8-3-10-10",
+    population_size={"DE": 100, "CMA-ES": 1000},
+    max_evaluations=300_000,
+    description="handwritten digits from eight pen positions",
+    task="classification",
+)
+def digits(rng: Generator) -> Division:
     """Handwritten digits: 3,000 random samples of the UCI pen-based set (paper-notes 20)."""
     X, labels = load_digits()
     chosen = rng.permutation(len(X))[:3000]
-    return _divided(
-        "digits",
-        "16-8-3-10-10",
-        X[chosen],
-        labels[chosen],
-        (1000, 1000, 1000),
-        DE=100,
-        CMAES=1000,
-        budget=300_000,
-        text="handwritten digits from eight pen positions",
-    )
+    return _divided(X[chosen], labels[chosen], (1000, 1000, 1000))
 
 
 def load_digits() -> tuple[Array, IntArray]:

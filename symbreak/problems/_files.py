@@ -1,30 +1,58 @@
-"""Problems from the user's own files: a CSV table with a header, or an ``.npz`` of arrays."""
+"""The user's own data files: opened as tables, and made into problems; the one place for both."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
-from symbreak._checks import check_real, unknown
+from symbreak._checks import check_real
 from symbreak._random import stream
+from symbreak.problems._array_tables import ParquetTable, read_npz
 from symbreak.problems._problem import Problem, Task
+from symbreak.problems._tables import Table, find_columns, is_number, kind_of
+from symbreak.problems._text_tables import TextTable
 
-Pair = tuple[ArrayLike, ArrayLike]
+#: Whole numbers with more different values than this are measured or counted, not classes.
+MAX_CLASSES = 20
+#: And each class must have this many rows on average, unless there are two.
+ROWS_PER_CLASS = 10
+
+
+def read_table(path: str | Path, *, header: bool | None = None) -> Table:
+    """Open a data file: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``, ``.npz``.
+
+    Any other name is taken for text with columns. Delimiter and decimal comma are recognised.
+
+    Args:
+        path: The file.
+        header: Whether a text file begins with the names of its columns; None to recognise it.
+
+    Raises:
+        ValueError: if there is no such file, or it is damaged, too large or not a table.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"no data file {str(path)!r}.")
+    if path.suffix == ".npz":
+        return read_npz(path)
+    if path.suffix == ".parquet":
+        return ParquetTable.open(path)
+    return TextTable.open(path, header)
 
 
 def read_problem(
-    path: Path,
+    path: str | Path,
     *,
     name: str,
-    targets: Sequence[str] = (),
+    targets: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    header: bool | None = None,
     hidden: Sequence[int] = (5,),
-    task: Task = "regression",
+    task: Task | Literal["auto"] = "regression",
     validation: float = 0.0,
     test: float = 0.0,
     seed: int = 0,
@@ -33,20 +61,114 @@ def read_problem(
     """Make a problem of a data file.
 
     Args:
-        path: A ``.csv`` file with a header line, or a ``.npz`` file with arrays X and y.
+        path: What ``read_table`` reads: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``, ``.npz``.
         name: What to call the problem.
-        targets: Columns of the CSV file to predict; the last one if none is named. All others
-            are inputs.
+        targets: Columns to predict; the last one, or y of an ``.npz`` file, if none is named.
+            All others are inputs.
+        ignore: Columns that are neither.
+        header: Whether a text file begins with the names of its columns; None to recognise it.
         hidden: Sizes of the hidden layers.
-        task: ``"regression"`` or ``"classification"``.
+        task: ``"regression"``, ``"classification"``, or ``"auto"``, see ``recognise_task``.
         validation: Share of the samples kept for validation.
         test: Share of the samples kept for the test.
         seed: Of the shuffle that divides the samples.
         **settings: Other fields of ``Problem``.
     """
-    if not path.is_file():
-        raise ValueError(f"no data file {str(path)!r}.")
-    X, y = _read_npz(path) if path.suffix == ".npz" else _read_csv(path, targets, task)
+    table = read_table(path, header=header)
+    inputs, outputs = _choose_columns(table, _names("targets", targets), _names("ignore", ignore))
+    if task == "auto":
+        task = recognise_task(table, outputs)
+    if task == "classification":
+        if len(outputs) > 1:
+            raise ValueError(f"classification has one target, got {', '.join(outputs)}.")
+        X, y = table.numbers(inputs), table.labels(outputs[0])
+    else:
+        X, y = np.split(table.numbers([*inputs, *outputs]), [len(inputs)], axis=1)
+    parts = _divide(X, y, validation, test, stream(seed, "division", name).permutation(len(X)))
+    return Problem.from_arrays(
+        *parts["train"],
+        hidden=hidden,
+        task=task,
+        validation=parts.get("validation"),
+        test=parts.get("test"),
+        name=name,
+        feature_names=tuple(inputs),
+        target_names=() if task == "classification" else tuple(outputs),
+        **settings,
+    )
+
+
+def recognise_task(table: Table, targets: Sequence[str]) -> Task:
+    """Classification if the only target holds classes, else regression.
+
+    Classes are texts, truth values, or whole numbers with at most 20 different values that have
+    ten rows each on average; two different whole numbers are classes always.
+
+    Raises:
+        ValueError: if the target holds dates, or texts that hardly repeat.
+    """
+    if len(targets) > 1:
+        return "regression"
+    labels = table.labels(targets[0])
+    values, counts = np.unique(labels, return_counts=True)
+    if labels.dtype.kind in "US":
+        texts = [str(value).replace(",", ".", 1) for value in values]  # or a decimal comma
+        numeric = np.array([is_number(text) for text in texts])
+        if counts[numeric].sum() * 2 < len(labels):
+            _check_classes(table, targets[0], values, len(labels))
+            return "classification"
+        if not numeric.all():
+            return "regression"  # where reading the numbers will name what is none
+        values = np.unique(np.array(texts, dtype=np.float64))
+    if values.dtype.kind == "b":
+        return "classification"
+    whole = bool(np.all(np.floor(values) == values))
+    few = len(values) <= MAX_CLASSES and ROWS_PER_CLASS * len(values) <= len(labels)
+    return "classification" if whole and (few or len(values) == 2) else "regression"
+
+
+def _check_classes(table: Table, target: str, values: NDArray[Any], n_rows: int) -> None:
+    """Refuse what is text but surely not classes."""
+    kinds = {kind_of(str(value)) for value in values[:10]}
+    if len(values) > max(2, n_rows / 2) or kinds == {"dates or times"}:
+        raise ValueError(
+            f"{table.path}: the target {target!r} is neither numbers nor classes, it has "
+            f"{len(values):,} different texts in {n_rows:,} rows, such as {str(values[0])[:30]!r}. "
+            "Name another target."
+        )
+
+
+def _names(argument: str, names: str | Sequence[str]) -> list[str]:
+    """A name, or several; a string is one name and not its letters."""
+    chosen = [names] if isinstance(names, str) else list(names)
+    if not all(isinstance(name, str) for name in chosen):
+        raise ValueError(f"{argument} must be names of columns, got {names!r}.")
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"{argument} names a column twice: {', '.join(chosen)}.")
+    return chosen
+
+
+def _choose_columns(
+    table: Table, targets: list[str], ignore: list[str]
+) -> tuple[list[str], list[str]]:
+    """Names of inputs and targets."""
+    outputs = targets or list(table.targets)
+    find_columns(table, [*outputs, *ignore])
+    if both := set(outputs) & set(ignore):
+        raise ValueError(f"{table.path}: {both.pop()!r} is a target, so it cannot be ignored.")
+    left_out = {*outputs, *ignore}
+    inputs = [name for name in table.names if name not in left_out]
+    if not inputs:
+        raise ValueError(
+            f"{table.path} has no columns left for the inputs; it was read as {table.format}."
+        )
+    return inputs, outputs
+
+
+def _divide(
+    X: NDArray[Any], y: NDArray[Any], validation: float, test: float, order: NDArray[Any]
+) -> dict[str, tuple[Any, Any]]:
+    """Samples for validation, test and training, in a shuffled order."""
     validation = check_real("validation", validation, 0, 1)
     test = check_real("test", test, 0, 1)
     n_validation, n_test = round(validation * len(X)), round(test * len(X))
@@ -55,86 +177,6 @@ def read_problem(
             f"validation and test must leave samples for training, got shares {validation:g} and "
             f"{test:g} of {len(X)}."
         )
-    order = stream(seed, "division", name).permutation(len(X))
-
-    def part(first: int, n: int) -> tuple[Any, Any] | None:
-        rows = order[first : first + n]
-        return (X[rows], y[rows]) if n else None
-
-    train = part(n_validation + n_test, len(X) - n_validation - n_test)
-    assert train is not None
-    return Problem.from_arrays(
-        *train,
-        hidden=hidden,
-        task=task,
-        validation=part(0, n_validation),
-        test=part(n_validation, n_test),
-        name=name,
-        **settings,
-    )
-
-
-def _read_npz(path: Path) -> tuple[Any, Any]:
-    try:
-        arrays = np.load(path, allow_pickle=False)
-        X, y = arrays["X"], arrays["y"]
-    except (KeyError, ValueError, OSError, BadZipFile):
-        raise ValueError(f"{path} must hold arrays X and y, as numpy.savez writes them.") from None
-    if X.ndim != 2 or len(X) != len(y):
-        raise ValueError(f"{path}: X (K, d) and y (K,) or (K, q), got {X.shape} and {y.shape}.")
-    return X, y
-
-
-def _read_csv(path: Path, targets: Sequence[str], task: Task) -> tuple[Any, Any]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is not a CSV file in UTF-8: {error}.") from None
-    if len(rows) < 2:
-        raise ValueError(f"{path} must have a header line and at least one sample.")
-    header = [column.strip() for column in rows[0]]
-    if all(map(_is_number, header)):
-        raise ValueError(f"{path}: the first line must name the columns, got {rows[0]}.")
-    for column in header:
-        if header.count(column) > 1:
-            raise ValueError(f"{path}: columns must have different names, got {column!r} twice.")
-    targets = list(targets) or header[-1:]
-    for target in targets:
-        if target not in header:
-            raise unknown(f"column of {path.name}", target, header)
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(header):
-            raise ValueError(
-                f"{path}, row {number}: expected {len(header)} values, got {len(row)}."
-            )
-    inputs = [column for column in header if column not in targets]
-    if not inputs:
-        raise ValueError(f"{path} has no columns left for the inputs.")
-    X = _numbers(path, header, rows[1:], inputs)
-    if task == "classification":
-        labels = [row[header.index(targets[0])].strip() for row in rows[1:]]
-        return X, np.array(labels)
-    return X, _numbers(path, header, rows[1:], targets)
-
-
-def _numbers(path: Path, header: list[str], rows: list[list[str]], columns: list[str]) -> Any:
-    where = [header.index(column) for column in columns]
-    values = np.empty((len(rows), len(columns)))
-    for i, row in enumerate(rows):
-        for j, column in enumerate(where):
-            place = f"{path}, row {i + 2}, column {header[column]!r}"
-            if not _is_number(row[column]):
-                raise ValueError(f"{place}: expected a number, got {row[column]!r}.")
-            values[i, j] = float(row[column])
-            if not np.isfinite(values[i, j]):
-                raise ValueError(f"{place}: expected a finite number, got {row[column]!r}.")
-    return values
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    ends = np.cumsum([n_validation, n_test])
+    rows = dict(zip(("validation", "test", "train"), np.split(order, ends), strict=True))
+    return {part: (X[chosen], y[chosen]) for part, chosen in rows.items() if len(chosen)}

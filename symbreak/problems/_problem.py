@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from symbreak._checks import (
@@ -20,9 +19,7 @@ from symbreak._checks import (
     check_finite,
     check_real,
     check_unmasked,
-    unknown,
 )
-from symbreak._random import stream
 from symbreak.activations import TANH, Activation, find_activation
 from symbreak.topology import Topology
 
@@ -297,54 +294,3 @@ def _one_hot(part: str, y: np.ndarray, labels: np.ndarray) -> Array:
         strange = sorted({str(label) for label in y[~np.isin(y, labels)]})
         raise ValueError(f"{part} y has labels that the training set lacks: {', '.join(strange)}.")
     return (y[:, None] == labels).astype(np.float64)
-
-
-def paper_problem(
-    name: str,
-    net: str,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    DE: int,
-    CMAES: int,
-    budget: int,
-    text: str,
-    **options: Any,
-) -> Problem:
-    """A problem as the paper gives it: net, data, a population size per family, our budget."""
-    return Problem.from_arrays(
-        X,
-        y,
-        hidden=Topology.parse(net).hidden,
-        name=name,
-        population_size={"DE": DE, "CMA-ES": CMAES},
-        max_evaluations=budget,
-        description=text,
-        **options,
-    )
-
-
-Maker = Callable[[Generator], Problem]
-_MAKERS: dict[str, Maker] = {}
-
-
-def problem(name: str) -> Callable[[Maker], Maker]:
-    """Register a function that draws the data of problem ``name``."""
-
-    def register(make: Maker) -> Maker:
-        _MAKERS[name] = make
-        return make
-
-    return register
-
-
-def problem_names() -> list[str]:
-    """Names of the paper's problems, in its order."""
-    return list(_MAKERS)
-
-
-def load_problem(name: str, seed: int = 0) -> Problem:
-    """Draw the data of one of the paper's problems from the stream of ``seed``."""
-    if name not in _MAKERS:
-        raise unknown("problem", name, _MAKERS)
-    return _MAKERS[name](stream(seed, "data", name))

@@ -10,7 +10,10 @@ import vl_convert
 
 from symbreak.analysis import _charts as charts
 from symbreak.analysis import _idea_chart as idea
+from symbreak.analysis import _matrix_charts as matrix
 from symbreak.analysis import _style as style
+from symbreak.analysis._lineup import Lineup, Member
+from symbreak.analysis._relative_chart import relative_chart
 from symbreak.analysis._thinning import N_POINTS, averaged, quartiles, until_the_end
 from symbreak.symmetry import InvariantBreaking
 from symbreak.topology import Topology
@@ -20,7 +23,22 @@ ODD = (EVIL, 'it\'s "odd"\n', "a.b[0]\\", '\\" + 1')
 DE = ("DE", "DE-INV-SB", "DE-SB")
 CMA = ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB")
 CURVES = ["convergence", "rates", "modified", "ecdf"]
-NAMES = [*CURVES, "box", "rate boxes", "heat map", "significance"]
+NAMES = [*CURVES, "box", "rate boxes", "heat map", "significance", "relative"]
+ROLES = ("plain", "invariant", "proximity", "variant")
+
+
+def lineup_of(methods=DE):
+    """Families of three or four, each with its roles in order."""
+    pairs = [(m, "CMA-ES" if m in CMA else "DE") for m in methods]
+    places = {m: [n for n, f in pairs if f == family].index(m) for m, family in pairs}
+    return Lineup.sorted(Member(m, family, ROLES[places[m]]) for m, family in pairs)
+
+
+def looks(methods=DE):
+    return style.looks_of(lineup_of(methods))
+
+
+LOOKS = looks((*DE, *CMA))
 
 
 def curves_frame(problem="sinc", methods=DE, repetitions=5, end=10_000):
@@ -38,7 +56,7 @@ def curves_frame(problem="sinc", methods=DE, repetitions=5, end=10_000):
 def runs_frame(problem="sinc", methods=DE, repetitions=5):
     rows = [
         {"problem": problem, "method": method, "repetition": r, "evaluations": 10_000}
-        | {"error": (m + 1) * 10.0**-r, "train_rate": 0.1 * r, "validation_rate": 0.1}
+        | {"error": (m + 1) * 10.0**-r, "train_error": 0.1 * r, "validation_error": 0.1}
         | {"test_error": 0.2 * m}
         for m, method in enumerate(methods)
         for r in range(repetitions)
@@ -47,8 +65,8 @@ def runs_frame(problem="sinc", methods=DE, repetitions=5):
 
 
 def rates_frame(problem="sinc", methods=DE):
-    frame = curves_frame(problem, methods, end=5_000).rename(columns={"error": "train_rate"})
-    return frame.assign(validation_rate=frame["train_rate"] / 2, test_rate=0.25)
+    frame = curves_frame(problem, methods, end=5_000).rename(columns={"error": "train_error"})
+    return frame.assign(validation_error=frame["train_error"] / 2, test_error=0.25)
 
 
 def traces_frame(problem="sinc", methods=DE):
@@ -69,7 +87,7 @@ def ecdf_frame(methods=(*DE, *CMA)):
 
 def summary_frame(problems=("sinc", "syn5"), methods=(*DE, *CMA)):
     rows = [
-        {"problem": p, "method": m, "family": style.family_of(m)}
+        {"problem": p, "method": m, "family": "CMA-ES" if m in CMA else "DE", "mean": 1.0 + i}
         | {"normalised_mean": 0.25 * (1 + i % 3), "best": i % 3 == 0}
         for p in problems
         for i, m in enumerate(methods)
@@ -90,18 +108,19 @@ def pairwise_frame(methods=DE, problem="sinc", **changes):
 @functools.cache
 def all_charts(problem="sinc", methods=DE):
     """A chart of every kind, by name."""
-    runs = runs_frame(problem, methods)
+    runs, chosen, lineup = runs_frame(problem, methods), looks(methods), lineup_of(methods)
     return {
-        "convergence": charts.convergence_chart(curves_frame(problem, methods), problem, methods),
-        "rates": charts.rate_convergence_charts(
-            rates_frame(problem, methods), runs, problem, methods
+        "convergence": charts.convergence_chart(curves_frame(problem, methods), problem, chosen),
+        "rates": charts.part_convergence_charts(
+            rates_frame(problem, methods), runs, problem, chosen
         ),
-        "modified": charts.modified_chart(traces_frame(problem, methods), problem, methods),
-        "ecdf": charts.ecdf_chart(ecdf_frame(methods)),
-        "box": charts.box_chart(runs, problem, methods),
-        "rate boxes": charts.rate_box_charts(runs, problem, methods),
-        "heat map": charts.heat_map(summary_frame((problem,), methods)),
-        "significance": charts.significance_chart(pairwise_frame(methods[:3], problem)),
+        "modified": charts.modified_chart(traces_frame(problem, methods), problem, chosen),
+        "ecdf": charts.ecdf_chart(ecdf_frame(methods), chosen),
+        "box": charts.box_chart(runs, problem, chosen),
+        "rate boxes": charts.part_box_charts(runs, problem, chosen),
+        "heat map": matrix.heat_map(summary_frame((problem,), methods), lineup),
+        "significance": matrix.significance_chart(pairwise_frame(methods[:3], problem), lineup),
+        "relative": relative_chart(summary_frame((problem,), methods), lineup),
     }
 
 
@@ -138,7 +157,7 @@ def svg(chart):
 
 
 def test_medians_and_quartiles_are_those_of_the_runs_at_that_evaluation():
-    data = charts.convergence_chart(curves_frame(), "sinc", DE)
+    data = charts.convergence_chart(curves_frame(), "sinc", looks())
     row = rows_of(data, "median").set_index(["method", "evaluations"]).loc[("DE-INV-SB", 10_000)]
     # five runs of the second method: 2, 4, 6, 8, 10, halved four times
     assert row.tolist() == [0.25, 0.375, 0.5]
@@ -154,7 +173,7 @@ def test_between_improvements_the_error_is_the_last_one():
 @pytest.mark.parametrize("repetitions", [1, 50])
 def test_a_chart_never_holds_the_curves_of_all_runs(repetitions):
     long = curves_frame(repetitions=repetitions, end=10**7)
-    chart = charts.convergence_chart(long, "sinc", DE)
+    chart = charts.convergence_chart(long, "sinc", looks())
     assert rows_of(chart, "median").groupby("method").size().max() <= N_POINTS + 1
     assert len(chart.to_json(indent=None)) < 60_000
 
@@ -174,7 +193,7 @@ def test_two_runs_of_the_same_repetition_stay_two():
 def test_infinite_errors_leave_the_quartiles_of_the_others():
     frame = curves_frame(methods=["DE"], repetitions=5)
     frame.loc[frame["repetition"] == 4, "error"] = np.inf
-    chart = charts.convergence_chart(frame, "sinc", ["DE"])
+    chart = charts.convergence_chart(frame, "sinc", looks(["DE"]))
     assert rows_of(chart, "median")["median"].min() == 3 * 0.5**4
     json.dumps(chart.to_dict(), allow_nan=False)
 
@@ -183,7 +202,7 @@ def test_rates_hold_until_the_end_of_the_run():
     frame = until_the_end(rates_frame(), runs_frame())
     ends = frame.groupby(["method", "repetition"]).tail(1)
     assert set(ends["evaluations"]) == {10_000}
-    assert (ends["test_rate"] == 0.25).all()
+    assert (ends["test_error"] == 0.25).all()
 
 
 def test_shares_are_averaged_between_two_points():
@@ -197,43 +216,44 @@ def test_shares_are_averaged_between_two_points():
 def test_the_spread_chart_shows_conventions_down_to_one():
     frame = traces_frame().rename(columns={"modified_share": "conventions"})
     frame["conventions"] = 1 + 99 * frame["conventions"]
-    chart = charts.spread_chart(frame, "sinc", DE)
+    chart = charts.spread_chart(frame, "sinc", looks())
     rows = rows_of(chart, "median")
     assert set(rows["method"]) == set(DE)
     assert rows.query("method == 'DE'")["median"].tolist() == [1.0] * sum(rows["method"] == "DE")
     assert rows.query("method == 'DE-SB'")["median"].iloc[0] == 100
-    assert "nothing to draw yet" in charts.spread_chart(frame, "other", DE).to_json()
+    assert "nothing to draw yet" in charts.spread_chart(frame, "other", looks()).to_json()
 
 
 def test_methods_that_modify_nothing_are_not_among_those_that_do():
-    rows = rows_of(charts.modified_chart(traces_frame(), "sinc", DE), "median")
+    rows = rows_of(charts.modified_chart(traces_frame(), "sinc", looks()), "median")
     assert set(rows["method"]) == {"DE-INV-SB", "DE-SB"}
 
 
 def test_a_box_chart_has_a_point_for_each_run_and_they_do_not_cover_each_other():
-    rows = rows_of(charts.box_chart(runs_frame(), "sinc", DE), "shake")
+    rows = rows_of(charts.box_chart(runs_frame(), "sinc", looks()), "aside")
     assert len(rows) == 15
     assert sorted(rows["error"])[-1] == 3.0
-    shakes = sorted(rows[rows["method"] == "DE"]["shake"])
-    assert min(np.diff(shakes)) > 0.1
-    assert shakes[0] >= -0.5
-    assert shakes[-1] <= 0.5
+    places = sorted(rows[rows["method"] == "DE"]["aside"])
+    assert min(np.diff(places)) > 0.1
+    assert places[0] >= -0.5
+    assert places[-1] <= 0.5
 
 
 def test_a_box_chart_says_how_many_runs_it_leaves_out():
     frame = runs_frame()
     frame.loc[:1, "error"] = np.inf
-    chart = charts.box_chart(frame, "sinc", DE)
-    assert len(rows_of(chart, "shake")) == 13
-    assert chart.to_dict()["title"]["subtitle"] == "not shown: 2 without a finite value"
-    assert "subtitle" not in charts.box_chart(runs_frame(), "sinc", DE).to_dict()["title"]
+    chart = charts.box_chart(frame, "sinc", looks())
+    assert len(rows_of(chart, "aside")) == 13
+    assert "not shown: 2 without a finite value" in chart.to_json()
+    assert "not shown" not in charts.box_chart(runs_frame(), "sinc", looks()).to_json()
 
 
 @pytest.mark.parametrize(("change", "switched"), [(1.0, True), (0.0, False), (-1.0, False)])
 def test_only_positive_values_have_a_logarithmic_axis(change, switched):
     frame = runs_frame().assign(error=lambda f: f["error"] * change)
     names = [
-        param["name"] for param in charts.box_chart(frame, "sinc", DE).to_dict().get("params", [])
+        param["name"]
+        for param in charts.box_chart(frame, "sinc", looks()).to_dict().get("params", [])
     ]
     assert ("logarithmic" in names) == switched
 
@@ -246,7 +266,7 @@ def test_classification_has_three_of_each():
 
 
 def test_the_switch_between_log_and_linear_moves_the_lines_and_the_ticks():
-    spec = charts.convergence_chart(curves_frame(), "sinc", DE).to_dict()
+    spec = charts.convergence_chart(curves_frame(), "sinc", looks()).to_dict()
     logarithmic = vl_convert.vegalite_to_svg(spec)
     [switch] = [param for param in spec["params"] if param["name"] == "logarithmic"]
     assert switch["bind"]["input"] == "checkbox"
@@ -261,7 +281,7 @@ def test_the_switch_between_log_and_linear_moves_the_lines_and_the_ticks():
 def test_the_logarithmic_axis_is_one():
     """Decades are equally far apart, to a hundredth of a pixel."""
     frame = curves_frame().assign(error=lambda f: 10.0 ** -f["repetition"])
-    picture = svg(charts.convergence_chart(frame, "sinc", DE))
+    picture = svg(charts.convergence_chart(frame, "sinc", looks()))
     heights = []
     for label in ("0.001", "0.01", "0.1"):
         before = picture.split(f">{label}<")[0]
@@ -299,46 +319,54 @@ def test_a_click_in_the_legend_takes_a_method_out(name):
         assert legend["select"]["toggle"] == "true"
         legend["value"] = [row for row in legend["value"] if row["method"] != "DE-SB"]
     without = vl_convert.vegalite_to_svg(spec)
-    color = f'stroke="{style.look_of("DE-SB").color}"'
+    color = f'stroke="{LOOKS["DE-SB"].color}"'
     assert without.count(color) < whole.count(color)
     assert whole.count(">DE-SB<") == without.count(">DE-SB<") > 0  # the legend keeps it
 
 
 def test_hovering_shows_every_method():
-    spec = charts.convergence_chart(curves_frame(), "sinc", DE).to_dict()
+    spec = charts.convergence_chart(curves_frame(), "sinc", looks()).to_dict()
     [tooltip] = [node["tooltip"] for node in nodes(spec) if "tooltip" in node]
     assert [entry.get("title") for entry in tooltip][1:] == list(DE)
-    rows = rows_of(charts.convergence_chart(curves_frame(), "sinc", DE), "m0", "m2")
+    rows = rows_of(charts.convergence_chart(curves_frame(), "sinc", looks()), "m0", "m2")
     row = rows.set_index("evaluations").loc[10_000]
     assert row[["m0", "m2"]].tolist() == ["0.188 (0.125 to 0.25)", "0.562 (0.375 to 0.75)"]
 
 
 def test_the_same_method_has_the_same_colour_everywhere():
     made = all_charts()
-    seen = {name: method_colors(chart) for name, chart in made.items() if name != "heat map"}
+    seen = {
+        name: method_colors(chart)
+        for name, chart in made.items()
+        if name not in ("heat map", "relative")
+    }
     for name, pairs in seen.items():
         for method, color in pairs - {("", style.GREY)}:
-            assert style.look_of(method).color == color, name
+            assert LOOKS[method].color == color, name
     assert {method for pairs in seen.values() for method, _ in pairs} >= set(DE)
 
 
-def test_colours_follow_the_role_in_both_families_and_differ_between_roles():
-    names = ["{}", "{}-INV-SB", "{}-SB", "{}-SB-BF", "{}-SB-LA"]
-    looks = [style.look_of(name.format("DE")) for name in names]
-    assert looks == [style.look_of(name.format("CMA-ES")) for name in names]
-    for aspect in zip(*looks, strict=True):
-        assert len(set(aspect)) == len(names)
+def test_colours_follow_the_role_in_every_family_and_differ_between_methods():
+    roles = ("plain", "invariant", "proximity", "exhaustive", *["variant"] * 9)
+    members = [Member(f"{f}{i}", f, role) for f in "ab" for i, role in enumerate(roles)]
+    made = style.looks_of(Lineup.sorted(members))
+    ours, others = ([made[f"{f}{i}"] for i in range(len(roles))] for f in "ab")
+    assert ours == others
+    assert len(set(ours)) == len(roles)
+    assert len({look.color for look in ours[:9]}) == 9
 
 
-def test_an_unknown_method_keeps_its_look_and_takes_no_role():
-    assert style.role_of(EVIL) == "other"
-    assert style.look_of(EVIL) == style.look_of(EVIL)
-    assert style.look_of(EVIL) not in style.LOOKS.values()
+def test_two_methods_of_one_role_look_different():
+    members = [Member(name, "DE", "proximity") for name in ("one", "two")]
+    made = style.looks_of(Lineup.sorted(members))
+    assert made["one"] == style.ROLE_LOOKS["proximity"]
+    assert made["two"] == style.VARIANT_LOOKS[0]
 
 
 @pytest.mark.parametrize("background", ["#ffffff", "#111111"])
 def test_roles_and_words_read_on_light_and_dark(background):
-    for color, least in [(style.GREY, 4), *((look.color, 3) for look in style.LOOKS.values())]:
+    drawn = [*style.ROLE_LOOKS.values(), *style.VARIANT_LOOKS]
+    for color, least in [(style.GREY, 4), *((look.color, 3) for look in drawn)]:
         assert contrast(color, background) >= least, color
 
 
@@ -354,26 +382,24 @@ def contrast(one, other):
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_methods_come_in_the_order_of_the_paper():
-    mixed = ["zzz", "CMA-ES-SB-BF", "CMA-ES", "DE-SB", "DE-INV-SB", "DE", "CMA-ES-SB", "DE"]
-    ordered = ["DE", "DE-INV-SB", "DE-SB", "CMA-ES", "CMA-ES-SB", "CMA-ES-SB-BF", "zzz"]
-    assert style.method_order(mixed) == ordered
+def test_the_ecdf_shows_the_methods_that_are_asked_for():
+    only = charts.ecdf_chart(ecdf_frame(), looks())
+    assert rows_of(only, "median").groupby("method")["median"].max().to_dict() == dict.fromkeys(
+        DE, 1
+    )
 
 
-def test_short_names_are_used_only_where_they_differ():
-    assert style.short_names(DE) == {"DE": "plain", "DE-INV-SB": "INV-SB", "DE-SB": "SB"}
-    assert style.short_names(["DE-SB", "CMA-ES-SB"]) == {"DE-SB": "DE-SB", "CMA-ES-SB": "CMA-ES-SB"}
-
-
-def test_the_ecdf_has_a_panel_per_family():
-    panels = charts.ecdf_chart(ecdf_frame()).to_dict()["hconcat"]
-    assert [panel["title"] for panel in panels] == ["DE", "CMA-ES"]
-    only = charts.ecdf_chart(ecdf_frame(DE))
-    assert rows_of(only, "median").groupby("method")["median"].max().tolist() == [1, 1, 1]
+def test_errors_are_multiples_of_the_smallest_of_all_families():
+    frame = summary_frame(("sinc", "syn5"))
+    frame.loc[frame["problem"] == "syn5", "mean"] = 0.0  # nothing is a multiple of 0
+    rows = rows_of(relative_chart(frame, lineup_of((*DE, *CMA))), "multiple")
+    assert rows["problem"].unique().tolist() == ["sinc"]
+    assert rows["multiple"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert rows["breaking"].tolist() == ["no breaking", "fixed rules", "towards the optimum"] * 2
 
 
 def test_the_heat_map_prints_numbers_in_blocks_and_the_best_in_bold():
-    chart = charts.heat_map(summary_frame())
+    chart = matrix.heat_map(summary_frame(), lineup_of((*DE, *CMA)))
     assert len(rows_of(chart, "text")) == 12
     picture = svg(chart)
     assert picture.count(">0.25<") == picture.count('font-weight="bold"') - 3 == 4  # and 3 titles
@@ -384,41 +410,42 @@ def test_the_heat_map_prints_numbers_in_blocks_and_the_best_in_bold():
 def test_the_heat_map_leaves_out_what_has_no_number():
     frame = summary_frame()
     frame.loc[:1, "normalised_mean"] = [np.nan, np.inf]
-    assert len(rows_of(charts.heat_map(frame), "text")) == 10
+    assert len(rows_of(matrix.heat_map(frame, lineup_of((*DE, *CMA))), "text")) == 10
 
 
 def test_a_triangle_points_to_the_better_method_in_its_colour():
-    rows = rows_of(charts.significance_chart(pairwise_frame()), "result")
+    rows = rows_of(matrix.significance_chart(pairwise_frame(), lineup_of()), "result")
     assert rows["result"].tolist() == ["second better", "first better", "no difference"]
-    assert rows["label"].tolist() == ["plain : INV-SB", "plain : SB", "INV-SB : SB"]
-    picture = svg(charts.significance_chart(pairwise_frame()))
-    assert f'fill="{style.look_of("DE-INV-SB").color}"' in picture
-    assert f'fill="{style.look_of("DE-SB").color}"' not in picture
+    assert rows["label"].tolist() == ["DE : INV-SB", "DE : SB", "INV-SB : SB"]
+    picture = svg(matrix.significance_chart(pairwise_frame(), lineup_of()))
+    assert f'fill="{LOOKS["DE-INV-SB"].color}"' in picture
+    assert f'fill="{LOOKS["DE-SB"].color}"' not in picture
 
 
 def test_a_difference_that_holm_does_not_confirm_is_hollow():
-    rows = rows_of(charts.significance_chart(pairwise_frame(p_holm=0.06)), "result")
+    rows = rows_of(matrix.significance_chart(pairwise_frame(p_holm=0.06), lineup_of()), "result")
     assert rows["holm"].tolist() == [False, False, True]
     assert rows["result"].tolist()[0] == "second better"
 
 
 def test_a_pair_that_was_not_tested_is_marked():
     frame = pairwise_frame(p=np.nan, p_holm=np.nan, a12=np.nan, significant=False, note="missing")
-    rows = rows_of(charts.significance_chart(frame), "result")
+    rows = rows_of(matrix.significance_chart(frame, lineup_of()), "result")
     assert rows["result"].tolist() == ["no test", "no test", "no difference"]
     assert rows["p"].tolist()[0] == "-"
 
 
-@pytest.mark.parametrize("name", [*NAMES, "idea"])
+@pytest.mark.parametrize("name", [*NAMES, "separation", "breaking"])
 def test_every_chart_exports_with_a_transparent_background(name):
-    chart = idea.idea_chart() if name == "idea" else all_charts()[name]
+    ideas = {"separation": idea.separation_chart, "breaking": idea.breaking_chart}
+    chart = ideas[name]() if name in ideas else all_charts()[name]
     spec = chart.to_dict()  # validates
     assert spec["config"]["background"] == "transparent"
     json.dumps(spec, allow_nan=False)
     picture = vl_convert.vegalite_to_svg(spec)
     assert picture.startswith("<svg")
     width = float(picture.split('width="')[1].split('"')[0])
-    assert 100 < width < 480  # readable when printed 7 cm wide
+    assert 100 < width < 540  # readable when printed
     assert vl_convert.svg_to_png(picture).startswith(b"\x89PNG")
     assert vl_convert.svg_to_pdf(picture).startswith(b"%PDF")
 
@@ -440,11 +467,11 @@ def test_few_runs_make_a_chart(repetitions, methods):
         make(methods=methods, repetitions=repetitions) for make in (curves_frame, runs_frame)
     )
     for chart in (
-        charts.convergence_chart(curves, "sinc", methods),
-        charts.box_chart(runs, "sinc", methods),
-        charts.rate_box_charts(runs, "sinc", methods),
-        charts.ecdf_chart(ecdf_frame(methods)),
-        charts.heat_map(summary_frame(("sinc",), methods)),
+        charts.convergence_chart(curves, "sinc", looks(methods)),
+        charts.box_chart(runs, "sinc", looks(methods)),
+        charts.part_box_charts(runs, "sinc", looks(methods)),
+        charts.ecdf_chart(ecdf_frame(methods), looks(methods)),
+        matrix.heat_map(summary_frame(("sinc",), methods), lineup_of(methods)),
     ):
         assert "DE" in svg(chart)
 
@@ -459,21 +486,34 @@ def test_without_rows_a_chart_says_so(empty):
     if isinstance(empty, str) and empty == "another problem":
         curves, runs, problem = curves_frame(), runs_frame(), "syn5"
     for chart in (
-        charts.convergence_chart(curves, problem, DE),
-        charts.rate_convergence_charts(of(rates_frame()), runs, problem, DE),
-        charts.modified_chart(of(traces_frame()), problem, DE),
-        charts.ecdf_chart(of(ecdf_frame())),
-        charts.box_chart(runs, problem, DE),
-        charts.rate_box_charts(runs, problem, DE),
-        charts.heat_map(of(summary_frame())),
-        charts.significance_chart(of(pairwise_frame())),
+        charts.convergence_chart(curves, problem, looks()),
+        charts.part_convergence_charts(of(rates_frame()), runs, problem, looks()),
+        charts.modified_chart(of(traces_frame()), problem, looks()),
+        charts.ecdf_chart(of(ecdf_frame()), looks()),
+        charts.box_chart(runs, problem, looks()),
+        charts.part_box_charts(runs, problem, looks()),
+        matrix.heat_map(of(summary_frame()), lineup_of()),
+        matrix.significance_chart(of(pairwise_frame()), lineup_of()),
+        relative_chart(of(summary_frame()), lineup_of()),
     ):
         assert "nothing to draw yet" in svg(chart)
 
 
 def test_regression_runs_have_no_rates_to_draw():
-    frame = runs_frame().assign(train_rate=np.nan, validation_rate=np.nan, test_error=np.nan)
-    assert "nothing to draw yet" in svg(charts.rate_box_charts(frame, "sinc", DE))
+    frame = runs_frame().assign(train_error=np.nan, validation_error=np.nan, test_error=np.nan)
+    assert "nothing to draw yet" in svg(charts.part_box_charts(frame, "sinc", looks()))
+
+
+def test_only_parts_of_the_data_with_errors_are_drawn_and_those_of_regression_are_no_shares():
+    runs, rates = (frame.assign(validation_error=np.nan) for frame in (runs_frame(), rates_frame()))
+    for chart in (
+        charts.part_box_charts(runs, "sinc", looks(), shares=False),
+        charts.part_convergence_charts(rates, runs, "sinc", looks(), shares=False),
+    ):
+        spec = chart.to_dict()
+        assert [panel["title"] for panel in spec["hconcat"]] == ["training", "test"]
+        assert "~%" not in json.dumps(spec)
+        assert "%" not in vl_convert.vegalite_to_svg(spec)
 
 
 def test_the_better_the_cut_the_more_are_nearest_to_the_chosen_optimum():

@@ -3,18 +3,23 @@ import math
 import pandas as pd
 import pytest
 
+from symbreak.analysis._agreement import agreement
+from symbreak.analysis._lineup import Lineup, Member
 from symbreak.analysis._paper import (
-    FAMILIES,
     NOT_SIGNIFICANT,
+    PAPER_METHODS,
+    PAPER_NETS,
     TABLE_1,
-    agreement,
+    paper_problems,
     paper_significance,
     paper_table,
 )
-from symbreak.analysis._statistics import compared_methods, pairwise, summary
-from symbreak.problems import problem_names
+from symbreak.analysis._statistics import pairwise, summary
+from symbreak.problems import load_problem, problem_names
 
 SHAPES = {"syn5": (3, 2, 1), "sinc": (3, 2, 1), "mine": (1, 2, 3)}  # means of plain, INV, SB
+
+ROLES = {"": "plain", "-INV-SB": "invariant", "-SB": "proximity"}
 
 
 def summary_of_the_paper():
@@ -35,6 +40,7 @@ def runs_of(problem, family="DE", methods=("", "-INV-SB", "-SB"), n=6):
             "problem": problem,
             "family": family,
             "method": family + m,
+            "role": ROLES[m],
             "table_error": means[m] + i / 99,
         }
         for m in methods
@@ -44,7 +50,9 @@ def runs_of(problem, family="DE", methods=("", "-INV-SB", "-SB"), n=6):
 
 
 def compare(runs):
-    return agreement(summary(runs), pairwise(runs))
+    three = [Member(f"DE{ending}", "DE", role) for ending, role in ROLES.items()]
+    lineup = Lineup.sorted(three)
+    return agreement(summary(runs, lineup=lineup), pairwise(runs, lineup=lineup))
 
 
 def row_of(frame, **names):
@@ -94,11 +102,11 @@ def test_every_pair_is_significant_but_those_that_the_paper_names():
     }
     assert "p = 0.08" in row_of(pairs, problem="syn5", a="CMA-ES", b="CMA-ES-SB").note
     for problem, a, b in NOT_SIGNIFICANT:  # spelt as tests spell their pairs
-        assert any((a, b) == (x, y) for f in FAMILIES for x, y in spelt(f)), (problem, a, b)
+        assert any((a, b) == (x, y) for f in PAPER_METHODS for x, y in spelt(f)), (problem, a, b)
 
 
 def spelt(family):
-    plain, invariant, proximity = compared_methods(family)
+    plain, invariant, proximity = PAPER_METHODS[family]
     return [(plain, invariant), (plain, proximity), (invariant, proximity)]
 
 
@@ -189,16 +197,33 @@ def test_tests_with_too_few_repetitions_disagree_with_nobody():
     assert (pair.significant_paper, pair.significant_here, pair.agree) == (True, False, None)
 
 
-def test_problems_and_families_that_the_paper_does_not_have_come_last():
+def test_problems_and_families_that_the_paper_does_not_have_are_left_out():
     families, cells, pairs = compare(pd.concat([runs_of("mine"), runs_of("sinc", "L-SHADE")]))
-    assert [len(frame) for frame in (families, cells, pairs)] == [24, 72, 72]
-    assert families["family"].tolist()[-2:] == ["DE", "L-SHADE"]
-    row = row_of(families, problem="mine", family="DE")
-    assert (row.winner_paper, row.winner_here, row.same_winner) == ("", "DE", None)
-    assert row.note == "not in the paper"
-    assert row_of(cells, problem="mine", method="DE").best_paper is None
-    pair = row_of(pairs, problem="mine", a="DE", b="DE-SB")
-    assert (pair.significant_paper, pair.significant_here, pair.agree) == (None, True, None)
+    assert [len(frame) for frame in (families, cells, pairs)] == [22, 66, 66]
+    assert families["same_winner"].isna().all()
+    assert set(families["family"]) == {"DE", "CMA-ES"}
+
+
+def test_the_networks_are_those_of_the_built_in_problems():
+    assert {n: str(load_problem(n).topology) for n in problem_names()} == PAPER_NETS
+
+
+def test_a_problem_is_the_papers_only_with_its_name_and_its_network():
+    facts = {
+        "sinc (1-5-1)": {"name": "sinc", "net": "1-5-1"},
+        "sinc (1-8-1)": {"name": "sinc", "net": "1-8-1"},
+        "syn5": {"name": "syn5", "net": "1-9-1"},
+        "mine": {"name": "mine", "net": "1-5-1"},
+        "digits (a)": {"name": "digits", "net": "16-8-3-10-10"},
+        "digits (b)": {"name": "digits", "net": "16-8-3-10-10"},
+    }
+    assert paper_problems(facts) == {"sinc (1-5-1)": "sinc"}
+    runs = pd.concat([runs_of("sinc").assign(problem=name) for name in facts])
+    lineup = Lineup.of(runs)
+    tables = summary(runs, lineup=lineup), pairwise(runs, lineup=lineup)
+    families = agreement(*tables, paper_problems(facts)).families
+    compared = families[families["winner_here"] != ""]
+    assert compared[["problem", "winner_here"]].to_numpy().tolist() == [["sinc", "DE-SB"]]
 
 
 def test_an_empty_store_still_shows_the_paper():

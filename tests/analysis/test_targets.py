@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from symbreak.analysis._lineup import Lineup, Member
 from symbreak.analysis._targets import (
     FACTORS,
     ecdf,
@@ -19,6 +20,8 @@ CURVES = {
     "DE": [[(1, 20), (10, 5), (50, 1), (100, 1)], [(1, 30), (20, 8), (90, 8)]],
     "DE-SB": [[(1, 10), (5, 2), (30, 1), (100, 1)], [(1, 9), (15, 1), (100, 1)]],
 }
+
+LINEUP = Lineup.sorted([Member("DE", "DE", "plain"), Member("DE-SB", "DE", "proximity")])
 
 
 def frames(curves, problem="sinc"):
@@ -126,27 +129,27 @@ def test_the_expected_running_time_is_the_one_worked_out_by_hand():
 
 
 def test_the_speed_up_is_the_ratio_of_running_times():
-    table = speed_up(hits_of(CURVES))
+    table = speed_up(hits_of(CURVES), LINEUP)
     assert set(table["method"]) == {"DE-SB"}
     ratios = table.set_index("factor")["speed_up"].to_dict()
     assert ratios == pytest.approx({10: 15 / 1, 3: 140 / 10, 1.5: 140 / 22.5, 1.1: 140 / 22.5})
 
 
 def test_a_resample_without_a_hit_makes_the_interval_infinite():
-    row = speed_up(hitting([50, None], [10, 10])).iloc[0]
+    row = speed_up(hitting([50, None], [10, 10]), LINEUP).iloc[0]
     # A quarter of resamples has no hit, half has both runs, a quarter the hit twice.
     assert (row.speed_up, row.low, row.high) == (150 / 10, 50 / 10, math.inf)
     # Resamples in which neither hits do not count.
-    row = speed_up(hitting([50, None], [10, None])).iloc[0]
+    row = speed_up(hitting([50, None], [10, None]), LINEUP).iloc[0]
     assert (row.speed_up, row.low, row.high) == (150 / 110, 0, math.inf)
-    constant = speed_up(hitting([50, 50, 50], [10, 10])).iloc[0]
+    constant = speed_up(hitting([50, 50, 50], [10, 10]), LINEUP).iloc[0]
     assert (constant.low, constant.high, constant.note) == (5, 5, "")
 
 
 def test_the_interval_is_scipys_where_every_run_hits():
     rng = np.random.default_rng(0)
     plain, other = rng.exponential(size=(2, 50)) * [[1000], [200]]
-    row = speed_up(hitting(plain, other), n_bootstrap=9999).iloc[0]
+    row = speed_up(hitting(plain, other), LINEUP, n_bootstrap=9999).iloc[0]
     expected = stats.bootstrap(
         (plain, other),
         lambda x, y, axis: x.mean(axis=axis) / y.mean(axis=axis),
@@ -168,7 +171,7 @@ def test_the_interval_is_scipys_where_every_run_hits():
     ],
 )
 def test_what_is_odd_about_a_speed_up_is_said(plain, other, ratio, interval, note):
-    row = speed_up(hitting(plain, other)).iloc[0]
+    row = speed_up(hitting(plain, other), LINEUP).iloc[0]
     values = [row.speed_up, row.low, row.high]
     assert values == pytest.approx([ratio, interval, interval], nan_ok=True)
     assert row.note == note
@@ -177,11 +180,11 @@ def test_what_is_odd_about_a_speed_up_is_said(plain, other, ratio, interval, not
 def test_intervals_are_the_same_for_the_same_seed_whatever_else_is_there():
     rng = np.random.default_rng(0)
     hits = hitting(rng.integers(1, 99, size=9), rng.integers(1, 99, size=9))
-    table = speed_up(hits, seed=3)
-    both = speed_up(pd.concat([hits.assign(problem="syn5"), hits]), seed=3)
+    table = speed_up(hits, LINEUP, seed=3)
+    both = speed_up(pd.concat([hits.assign(problem="syn5"), hits]), LINEUP, seed=3)
     pd.testing.assert_frame_equal(table, both.iloc[[1]].reset_index(drop=True))
     assert both.loc[0, "low"] != both.loc[1, "low"]  # another problem, another stream
-    assert table.loc[0, "low"] != speed_up(hits, seed=4).loc[0, "low"]
+    assert table.loc[0, "low"] != speed_up(hits, LINEUP, seed=4).loc[0, "low"]
 
 
 def test_the_distribution_counts_pairs_of_run_and_target():
@@ -212,6 +215,7 @@ def test_a_store_without_runs_gives_no_rows():
     runs = pd.DataFrame(columns=["problem", "method", "family", "repetition", "error"])
     curves = pd.DataFrame(columns=["problem", "method", "repetition"])
     hits = evaluations_to_targets(runs, curves, target_table(runs))
-    for table in (hits, expected_running_time(hits), speed_up(hits), ecdf(hits), ecdf(hits, True)):
+    times, ups = expected_running_time(hits), speed_up(hits, LINEUP)
+    for table in (hits, times, ups, ecdf(hits), ecdf(hits, True)):
         assert table.empty
         assert "method" in table

@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from symbreak import Problem, Topology, load_problem, problem_names
-from symbreak.problems import Scaling
+from symbreak import Problem, Topology, load_problem, problem_names, train
+from symbreak.problems import Scaling, _registry, register_problem
 from symbreak.problems._classification import load_digits
 
 # net, samples, population sizes, budget
@@ -35,7 +35,23 @@ def original(problem, part=None):
 
 
 def test_there_are_the_papers_eleven_in_its_order():
-    assert problem_names() == list(DATA)
+    assert problem_names()[:11] == list(DATA)
+
+
+def test_a_problem_is_registered_by_one_decorator(monkeypatch):
+    monkeypatch.setattr(_registry, "_MAKERS", dict(_registry._MAKERS))
+
+    @register_problem(
+        "ramp", "1-2-1 relu", population_size={}, max_evaluations=500, description="a ramp"
+    )
+    def ramp(rng):
+        x = rng.uniform(-1, 1, size=(30, 1))
+        return x, np.maximum(x, 0)
+
+    problem = load_problem("ramp", seed=1)
+    assert problem_names()[-1] == "ramp"
+    assert str(problem.topology) == "1-2-1 relu"
+    assert train(problem, "DE-SB", max_evaluations=500).error < 1e-3
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -225,7 +241,7 @@ GOOD = np.ones((4, 2)), np.arange(4.0)
         ([[1e308], [-1e308]], [1.0, 2.0], {}, "too large to normalise"),
         (np.ma.masked_greater(np.eye(2), 0), [1.0, 2.0], {}, "masked entries"),
         (*GOOD, {"hidden": 5}, r"hidden must be a sequence of layer sizes, such as \(5,\)"),
-        (*GOOD, {"population_size": 50}, "population_size of a problem must give one per family"),
+        (*GOOD, {"population_size": 50}, "population_size of a problem must be given by family"),
         (*GOOD, {"max_evaluations": -5}, "max_evaluations must be a whole number"),
         (np.ones((2, 2)), ["a", None], {"task": "classification"}, "all be numbers or all be str"),
         (*GOOD, {"hidden": ()}, "at least three layer sizes"),

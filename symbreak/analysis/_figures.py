@@ -1,0 +1,121 @@
+"""Charts as figures of a report: JSON for its page, and files beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from pathlib import Path
+from threading import Thread
+
+import altair as alt
+import vl_convert
+
+from symbreak._processes import detached_start
+
+FORMATS = ("svg", "png", "pdf")
+#: Enough for print and for screens; PNG takes a third of the time and space.
+USUAL_FORMATS = ("svg", "pdf")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart as JSON, with the name of its file and place.
+
+    Attributes:
+        id: Name of its file, and of its place in the page.
+        spec: The chart as JSON.
+        title: What it shows.
+        caption: How to read it.
+        wide: Whether it takes the room of two.
+        saved: Whether it becomes a file.
+    """
+
+    id: str
+    spec: str
+    title: str
+    caption: str = ""
+    wide: bool = False
+    saved: bool = True
+
+
+def figure(
+    name: str,
+    chart: alt.TopLevelMixin,
+    caption: str = "",
+    *,
+    title: str = "",
+    wide: bool = False,
+    saved: bool = True,
+) -> Figure:
+    """A figure, by default with the title that its chart has."""
+    spec = chart.to_dict(validate=False)
+    text = json.dumps(spec, separators=(",", ":"), allow_nan=False)
+    return Figure(name, text, title or spec["title"]["text"], caption, wide, saved)
+
+
+def check_formats(formats: Sequence[str]) -> tuple[str, ...]:
+    """Formats of files; others are refused by name."""
+    if isinstance(formats, str):
+        raise TypeError(f"formats must be a sequence, such as ('svg',), got {formats!r}.")
+    for name in formats:
+        if name not in FORMATS:
+            raise ValueError(f"figures are saved as {', '.join(FORMATS)}, got {name!r}.")
+    return tuple(formats)
+
+
+@dataclass(frozen=True)
+class FigureFiles:
+    """Where figures are saved, and in which formats."""
+
+    folder: Path
+    formats: tuple[str, ...]
+
+    def save(self, figures: Sequence[Figure]) -> None:
+        """Render figures; the PNG is for screens, the others for print."""
+        if self.formats:
+            self.folder.mkdir(exist_ok=True)
+        for one in figures if self.formats else ():
+            if one.saved:
+                self._save(one)
+
+    def _save(self, one: Figure) -> None:
+        spec = json.loads(one.spec)
+        spec["config"] = {**spec.get("config", {}), "aria": False}  # half the size
+        svg = vl_convert.vegalite_to_svg(spec)
+        path = self.folder / one.id
+        if "svg" in self.formats:
+            path.with_name(f"{one.id}.svg").write_text(svg, encoding="utf-8")
+        if "png" in self.formats:
+            path.with_name(f"{one.id}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
+        if "pdf" in self.formats:
+            path.with_name(f"{one.id}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
+
+
+@contextmanager
+def drawing_processes(preload: str) -> Iterator[ProcessPoolExecutor]:
+    """Processes to draw with; they load what they need while this one reads the store."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload([preload])
+    with ProcessPoolExecutor(mp_context=context, initializer=_end_with_the_parent) as pool:
+        with detached_start():
+            for _ in range(os.cpu_count() or 1):
+                pool.submit(os.getpid)
+        yield pool
+
+
+def _end_with_the_parent() -> None:
+    """Leave when the process that asked for this one is gone, even if it was killed."""
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_leave_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _leave_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)

@@ -1,0 +1,91 @@
+"""All methods on all problems in one picture: how far each stays from the best of all."""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from symbreak.analysis._lineup import Lineup
+from symbreak.analysis._style import (
+    GREY,
+    ROLE_LOOKS,
+    VARIANT_LOOKS,
+    WIDTH,
+    log_ticks,
+    nothing_yet,
+    styled,
+    titled,
+)
+
+#: Roles in words that need no paper, in the order of the legend.
+ROLE_WORDS = {
+    "plain": "no breaking",
+    "invariant": "fixed rules",
+    "proximity": "towards the optimum",
+    "exhaustive": "nearest of all replicas",
+    "variant": "other variants",
+}
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+
+
+def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
+    """Mean errors as multiples of the smallest on the problem: a row per problem, 1 is the best.
+
+    Colours are roles and shapes are families, so that families compare too.
+
+    Args:
+        summary_frame: Columns problem, family, method, mean.
+        lineup: The methods with their roles.
+    """
+    title = titled("How far is each method from the best?", "mean errors")
+    data = _multiples(summary_frame, lineup)
+    if data.empty:
+        return nothing_yet(title)
+    families = [family for family in lineup.families if family in set(data["family"])]
+    roles = [words for words in ROLE_WORDS.values() if words in set(data["breaking"])]
+    looks = [*ROLE_LOOKS.values(), VARIANT_LOOKS[0]]
+    colors = dict(zip(ROLE_WORDS.values(), (look.color for look in looks), strict=True))
+    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(families))]
+    legend = alt.Legend(orient="top", symbolFillColor=GREY, columns=4)
+    color_legend = alt.Legend(columns=2)
+    ticks = log_ticks(1, max(2.0, float(data["multiple"].max())))
+    scale = alt.Scale(type="log", domain=[0.95, 1.1 * max(2.0, float(data["multiple"].max()))])
+    lines = alt.Axis(
+        title=None, ticks=False, domain=False, grid=True, labelPadding=10, labelLimit=110
+    )
+    chart = alt.Chart(data, width=WIDTH, height=alt.Step(26)).mark_point(
+        filled=True, size=60, opacity=1, fillOpacity=0.85, stroke=GREY, strokeWidth=0.5
+    )
+    encoded = chart.encode(
+        x=alt.X("multiple:Q", title="times the smallest mean error", scale=scale).axis(
+            values=ticks, format="~r"
+        ),
+        y=alt.Y("problem:N", sort=list(dict.fromkeys(data["problem"])), axis=lines),
+        yOffset=alt.YOffset("family:N", sort=families, scale=alt.Scale(paddingOuter=0.2)),
+        color=alt.Color(
+            "breaking:N",
+            scale=alt.Scale(domain=roles, range=[colors[name] for name in roles]),
+            legend=color_legend,
+        ),
+        shape=alt.Shape("family:N", scale=alt.Scale(domain=families, range=shapes), legend=legend),
+        tooltip=[
+            *("problem:N", "method:N", alt.Tooltip("mean:Q", title="mean error", format=".4g")),
+            alt.Tooltip("multiple:Q", title="times the smallest", format=".3g"),
+        ],
+    )
+    return styled(encoded.properties(title=title))
+
+
+def _multiples(summary_frame: pd.DataFrame, lineup: Lineup) -> pd.DataFrame:
+    """Where the smallest mean of a problem is above 0, the others divided by it."""
+    roles = {member.method: ROLE_WORDS.get(member.role, "") for member in lineup.members}
+    if summary_frame.empty:
+        return summary_frame
+    data = summary_frame[["problem", "family", "method", "mean"]]
+    means = data["mean"].astype(float)
+    smallest = means.where(np.isfinite(means)).groupby(data["problem"]).transform("min")
+    data = data.assign(multiple=means / smallest, breaking=data["method"].map(roles))
+    data = data[(smallest > 0) & np.isfinite(data["multiple"])]
+    rounded = [float(f"{value:.4g}") for value in data["multiple"]]
+    return data.assign(multiple=rounded)

@@ -1,0 +1,117 @@
+"""``symbreak predict``: a saved model applied to new data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from symbreak._checks import Array
+from symbreak.cli._console import check_out, console, shown
+from symbreak.models import Model, write_text
+from symbreak.problems import Table, read_table
+
+#: Samples that go through the network at a time.
+BLOCK = 2**16
+
+
+def predict_command(
+    model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
+    data: Annotated[Path, typer.Argument(help="A .csv, .csv.gz, .tsv, .parquet or .npz file.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Write this CSV file (default: standard output)")
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Write a score, or probability, of each class too.")
+    ] = False,
+    header: Annotated[
+        bool | None, typer.Option(help="Whether the file names its columns (default: recognised)")
+    ] = None,
+) -> None:
+    """Predict the targets of new data, in the units of the data the model was trained on.
+
+    Columns are found by name, in any order, if the model and the file have names; else they are
+    taken as they stand.
+    """
+    network = Model.load(model)
+    if scores and not network.classes:
+        raise ValueError(f"--scores is for classes; {model} is for {network.task}.")
+    if out is not None:
+        check_out("--out", out)
+        if out.resolve() in (model.resolve(), data.resolve()):
+            raise ValueError(f"--out must be a file of its own, got {out}.")
+    table = read_table(data, header=header)
+    inputs = choose_inputs(network, table)
+    ignored = [name for name in table.names if name not in set(inputs)]
+    notes = Console(stderr=True, highlight=False, soft_wrap=True)
+    if ignored:
+        notes.print(f"Ignored: {shown(', '.join(ignored[:8]))}{_more(len(ignored) - 8)}")
+    outputs = _outputs(network, table.numbers(inputs), data)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_heading(network, scores))
+    writer.writerows(_rows(network, outputs, scores))
+    if out is None:
+        sys.stdout.write(text.getvalue())
+        sys.stdout.flush()
+    else:
+        write_text(out, text.getvalue())
+        console.print(f"{len(outputs):,} predictions in {shown(out)}")
+
+
+def choose_inputs(model: Model, table: Table) -> Sequence[str]:
+    """Names of the columns of a table that a model reads, in its order."""
+    missing = [name for name in model.feature_names if name not in set(table.names)]
+    if model.feature_names and not missing:
+        return model.feature_names
+    if missing and table.named:
+        names = ", ".join(missing[:8]) + _more(len(missing) - 8)
+        raise ValueError(f"{table.path} lacks columns that the model reads: {names}.")
+    if len(table.names) != model.topology.n_inputs:
+        raise ValueError(
+            f"{table.path} must have the {model.topology.n_inputs} inputs of the model as columns, "
+            f"since one of them has no names, got {len(table.names)}."
+        )
+    return table.names
+
+
+def _more(n: int) -> str:
+    return f" and {n:,} more" if n > 0 else ""
+
+
+def _outputs(model: Model, X: Array, data: Path) -> Array:
+    with np.errstate(all="ignore"):
+        parts = [model.outputs(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
+    outputs = np.concatenate(parts)
+    bad = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"{data}: sample {bad[0] + 1} is too far from what the model was trained on, its "
+            f"output is not finite; so are {len(bad) - 1:,} more."
+        )
+    return outputs
+
+
+def _heading(model: Model, scores: bool) -> list[str]:
+    if not model.classes:
+        several = [f"y{i + 1}" for i in range(model.topology.n_outputs)]
+        return list(model.target_names) or (["y"] if len(several) == 1 else several)
+    kind = "probability" if model.output == "softmax" else "score"
+    return ["class", *(f"{kind} {label}" for label in model.classes if scores)]
+
+
+def _rows(model: Model, outputs: Array, scores: bool) -> Iterable[list[Any]]:
+    if not model.classes:
+        return outputs.tolist()
+    best = outputs.argmax(axis=1)
+    return (
+        [model.classes[i], *(row.tolist() if scores else [])]
+        for i, row in zip(best, outputs, strict=True)
+    )

@@ -1,0 +1,89 @@
+"""What a training found, as tables that fit a narrow terminal."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from symbreak import Problem, RunRecord
+from symbreak.cli._console import console, shown
+from symbreak.inspection import scores
+from symbreak.models import Model
+
+#: Headings of the table of methods, in a wide and in a narrow terminal.
+WIDE = ("error (MSE)", "misclassified", "evaluations", "conventions", "seconds")
+NARROW = ("MSE", "wrong", "evals", "conv.", "seconds")
+#: A terminal wraps what is too wide for it; rich would cut it.
+NARROWEST = 60
+#: More targets are summed up.
+MAX_TARGETS = 12
+
+
+def print_records(records: list[RunRecord]) -> None:
+    """A line for each method."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1 if console.width < 80 else 2, 0, 0))
+    table.add_column("method", min_width=max(len(record.method) for record in records))
+    classes = any(len(record.rates) for record in records)
+    headings = WIDE if console.width >= 80 else NARROW
+    for heading in headings:
+        if classes or heading not in ("misclassified", "wrong"):
+            table.add_column(heading, justify="right", no_wrap=True)
+    best = min(record.error for record in records)
+    for record in records:
+        table.add_row(
+            record.method,
+            f"{record.error:.4g}",
+            *[_misclassified(record)] * classes,
+            f"{record.n_evaluations:,}",
+            _conventions(record),
+            f"{record.seconds:.2f}",
+            style="bold" if record.error == best and len(records) > 1 else None,
+        )
+    _print(table)
+    for record in records:
+        if record.n_nonfinite:
+            console.print(f"{record.method}: {record.n_nonfinite:,} errors were not finite.")
+
+
+def _print(table: Table) -> None:
+    Console(highlight=False, width=max(console.width, NARROWEST)).print(table)
+
+
+def _misclassified(record: RunRecord) -> str:
+    """Share of the test data, or else the validation data, where the validation rate was best."""
+    if not len(record.rates):
+        return ""
+    validation, test = record.rates[-1, 2:]
+    return f"{validation if np.isnan(test) else test:.1%}"
+
+
+def _conventions(record: RunRecord) -> str:
+    """Effective numbers of conventions among candidates, at first and at last."""
+    if not len(record.spread):  # stopped before anything was found
+        return ""
+    return f"{record.spread[0, 2]:.0f} to {record.spread[-1, 2]:.1f}"
+
+
+def print_scores(model: Model, problem: Problem, method: str = "") -> None:
+    """A line for each set of samples, and for each target if there are several."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(method or "samples", no_wrap=True)
+    several = model.topology.n_outputs > 1 and not model.classes
+    if several:
+        table.add_column("target", overflow="ellipsis", no_wrap=True, max_width=20)
+    headings = ("rows", "misclassified") if model.classes else ("rows", "RMSE", "R2")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    names = model.target_names or tuple(f"y{i + 1}" for i in range(model.topology.n_outputs))
+    for part, score in scores(model, problem).items():
+        if model.classes:
+            table.add_row(part, f"{score.n:,}", f"{score.error:.1%}")
+            continue
+        for i, (name, rmse, r2) in enumerate(zip(names, score.rmse, score.r2, strict=True)):
+            if i < MAX_TARGETS:
+                first = [part, shown(name)] if several else [part]
+                table.add_row(*first, f"{score.n:,}", f"{rmse:.4g}", f"{r2:.4f}")
+    _print(table)
+    if several and len(names) > MAX_TARGETS:
+        console.print(f"and {len(names) - MAX_TARGETS:,} more targets")

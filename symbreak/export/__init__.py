@@ -1,0 +1,7 @@
+"""A model as source code or in a format of others, to be used where symbreak is not."""
+
+from symbreak.export._c import to_c
+from symbreak.export._onnx import to_onnx
+from symbreak.export._python import to_python
+
+__all__ = ["to_c", "to_onnx", "to_python"]

@@ -1,0 +1,209 @@
+"""A model as one file of C99 that needs nothing but ``math.h`` and allocates nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import numpy as np
+
+from symbreak._checks import Array, check_choice
+from symbreak.export._parts import facts, labels
+from symbreak.models import Model
+
+Real = Literal["double", "float"]
+
+#: C99 promises no longer string literals.
+MAX_LABEL = 1000
+#: How an activation is written; ``@`` is the suffix of functions and numbers, as in ``tanhf``.
+ACTIVATIONS = {
+    "tanh": "tanh@(z)",
+    "sin": "sin@(z)",
+    "softsign": "z / (1.0@ + fabs@(z))",
+    "logistic": "0.5@ + 0.5@ * tanh@(0.5@ * z)",
+    "relu": "z > 0.0@ ? z : 0.0@",
+}
+
+
+def to_c(model: Model, name: str = "model", real: Real = "double") -> str:
+    """The text of a C99 file with the scalings of the model in it.
+
+    ``void NAME_outputs(const REAL *x, REAL *y)`` does what ``model.outputs`` does for one sample:
+    inputs and targets are in the units of the data. A classification has
+    ``int NAME_class(const REAL *x)`` too, an index into ``NAME_labels``.
+
+    Args:
+        model: The model.
+        name: What all names in the file begin with.
+        real: ``"double"``, or ``"float"`` for small processors.
+
+    Raises:
+        ValueError: if the name is no identifier, or a number of the model is no float.
+    """
+    check_choice("real", real, ("double", "float"))
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name):
+        raise ValueError(
+            f"name must be an identifier of C: a letter, then letters, digits and '_', at most 31 "
+            f"in all, got {name!r}."
+        )
+    code = "\n".join([_interface(model), _tables(model, real), _functions(model)])
+    code = code.replace("NAME", name).replace("REAL", real)
+    code = code.replace("@", "f" if real == "float" else "")
+    return _head(model) + code + _labels(model, name)  # nothing is replaced in what users named
+
+
+def _head(model: Model) -> str:
+    lines = "\n".join(f" * {_comment(fact)}" for fact in facts(model))
+    return f"/*\n{lines}\n */\n#include <math.h>\n\n"
+
+
+def _comment(text: str) -> str:
+    """A text that neither ends a comment nor is replaced in one."""
+    allowed = r"[^A-Za-z0-9 .,:;()+=<>'_/\\-]"
+    return re.sub(allowed, lambda match: f"<{ord(match[0]):X}>", text)
+
+
+def _interface(model: Model) -> str:
+    net = model.topology
+    lines = [
+        f"enum {{ NAME_n_inputs = {net.n_inputs}, NAME_n_outputs = {net.n_outputs} }};",
+        "void NAME_outputs(const REAL *x, REAL *y);",
+    ]
+    if model.classes:
+        lines += [
+            "int NAME_class(const REAL *x);",
+            f"extern const char *const NAME_labels[{net.n_outputs}];",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _tables(model: Model, real: Real) -> str:
+    tables = {"input_mean": model.inputs.mean, "input_scale": model.inputs.scale}
+    layers = model.topology.layers(model.theta)
+    tables |= {f"layer_{h}": layer for h, layer in enumerate(layers, start=1)}
+    tables["output_weights"] = model.output_weights.T
+    if not model.classes:
+        tables |= {"target_mean": model.targets.mean, "target_scale": model.targets.scale}
+    return "\n".join(_table(name, values, real) for name, values in tables.items())
+
+
+def _labels(model: Model, name: str) -> str:
+    if not model.classes:
+        return ""
+    texts = ",\n".join(f"    {_string(str(label))}" for label in labels(model))
+    return f"\nconst char *const {name}_labels[{len(model.classes)}] = {{\n{texts}\n}};\n"
+
+
+def _table(name: str, values: Array, real: Real) -> str:
+    """Rows of numbers, each exactly what the model has, or the nearest float."""
+    rows = np.atleast_2d(values)
+    texts = ",\n".join("    " + ", ".join(_number(name, x, real) for x in row) for row in rows)
+    return f"static const REAL NAME_{name}[{rows.size}] = {{\n{texts}\n}};\n"
+
+
+def _number(name: str, x: float, real: Real) -> str:
+    if real == "double":
+        return repr(float(x))
+    with np.errstate(over="ignore", under="ignore"):
+        nearest = np.float32(x)
+    if not np.isfinite(nearest) or ("scale" in name and not nearest > 0):
+        raise ValueError(f"{name} has {x:g}, which no float can hold; export with real='double'.")
+    text = np.format_float_scientific(nearest, unique=True, trim="0")
+    return f"{text}@"
+
+
+def _string(text: str) -> str:
+    """A string literal in UTF-8 whose characters can mean nothing else."""
+    data = text.encode("utf-8", "replace")
+    if len(data) > MAX_LABEL:
+        raise ValueError(f"class labels in C have at most {MAX_LABEL} bytes, got {text[:40]!r} ...")
+    plain = re.compile(rb"[A-Za-z0-9 .,:;()+=<>_-]")
+    parts = (chr(b) if plain.match(bytes([b])) else f"\\{b:03o}" for b in data)
+    return '"' + "".join(parts) + '"'
+
+
+def _functions(model: Model) -> str:
+    parts = [_ACTIVATION.replace("EXPRESSION", ACTIVATIONS[model.topology.activation.name]), _SUMS]
+    parts.append(_outputs(model))
+    if model.classes:
+        parts.append(_CLASS)
+    return "\n".join(parts)
+
+
+def _outputs(model: Model) -> str:
+    """The function that computes all outputs, layer by layer."""
+    net = model.topology
+    lines = [
+        "void NAME_outputs(const REAL *x, REAL *y)",
+        "{",
+        f"    REAL a[{max(net.sizes)}], b[{max(net.sizes)}];",
+        "    int i;",
+        "",
+        f"    for (i = 0; i < {net.n_inputs}; i++)",
+        "        a[i] = (x[i] - NAME_input_mean[i]) / NAME_input_scale[i];",
+    ]
+    source, target = "a", "b"
+    for h, (n, fan_in) in enumerate(net.shapes, start=1):
+        lines += [
+            f"    NAME_sums(NAME_layer_{h}, {n}, {fan_in - 1}, 1, {source}, {target});",
+            f"    for (i = 0; i < {n}; i++)",
+            f"        {target}[i] = NAME_activation({target}[i]);",
+        ]
+        source, target = target, source
+    shift = int(model.output_shift)
+    sums = f"{net.n_outputs}, {net.hidden[-1]}, {shift}, {source}, y"
+    lines.append(f"    NAME_sums(NAME_output_weights, {sums});")
+    if not model.classes:
+        lines += [
+            f"    for (i = 0; i < {net.n_outputs}; i++)",
+            "        y[i] = y[i] * NAME_target_scale[i] + NAME_target_mean[i];",
+        ]
+    elif model.output == "softmax":
+        lines += _SOFTMAX.splitlines()
+    return "\n".join([*lines, "}", ""])
+
+
+_ACTIVATION = """static REAL NAME_activation(REAL z)
+{
+    return EXPRESSION;
+}
+"""
+
+_SUMS = """/* Sums of n_in weighted values for n_out neurons; a row of w may end with a shift. */
+static void NAME_sums(const REAL *w, int n_out, int n_in, int shift, const REAL *x, REAL *z)
+{
+    int n, i;
+
+    for (n = 0; n < n_out; n++, w += n_in + shift) {
+        z[n] = 0.0@;
+        for (i = 0; i < n_in; i++)
+            z[n] += w[i] * x[i];
+        if (shift)
+            z[n] += w[n_in];
+    }
+}
+"""
+
+_SOFTMAX = """    {
+        REAL most = y[0], sum = 0.0@;
+
+        for (i = 1; i < NAME_n_outputs; i++)
+            most = y[i] > most ? y[i] : most;
+        for (i = 0; i < NAME_n_outputs; i++)
+            sum += y[i] = exp@(y[i] - most);
+        for (i = 0; i < NAME_n_outputs; i++)
+            y[i] /= sum;
+    }"""
+
+_CLASS = """int NAME_class(const REAL *x)
+{
+    REAL y[NAME_n_outputs];
+    int i, best = 0;
+
+    NAME_outputs(x, y);
+    for (i = 1; i < NAME_n_outputs; i++)
+        if (y[i] > y[best])
+            best = i;
+    return best;
+}
+"""

@@ -1,0 +1,123 @@
+"""A model in the Open Neural Network Exchange format; needs the extra ``symbreak[onnx]``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from symbreak._checks import Array
+from symbreak.export._parts import facts, labels
+from symbreak.models import Model
+
+#: Old enough for runtimes of the last years.
+OPSET, IR_VERSION = 17, 8
+
+
+def to_onnx(model: Model) -> bytes:
+    """A graph from ``x`` (K, d) to ``y`` (K, q), both double and in the units of the data.
+
+    For classes ``y`` are the scores, and ``label`` (K,) is the class. Names, labels and origin are
+    in its metadata.
+
+    Raises:
+        ValueError: if the package onnx is missing.
+    """
+    try:
+        import onnx
+        from onnx import helper
+    except ModuleNotFoundError:
+        raise ValueError(
+            "exporting to ONNX needs the package onnx; install it with: "
+            "pip install 'symbreak[onnx]'"
+        ) from None
+    graph = _Graph(helper, onnx.numpy_helper)
+    _outputs(graph, model)
+    double, d, q = onnx.TensorProto.DOUBLE, model.topology.n_inputs, model.topology.n_outputs
+    results = [helper.make_tensor_value_info("y", double, ["K", q])]
+    if model.classes:
+        results.append(_label(graph, model, helper))
+    inputs = [helper.make_tensor_value_info("x", double, ["K", d])]
+    whole = helper.make_graph(graph.nodes, "symbreak", inputs, results, graph.constants)
+    made = helper.make_model(
+        whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
+    )
+    made.doc_string = "\n".join(facts(model))
+    names = {"feature_names": model.feature_names, "target_names": model.target_names}
+    named = {key: json.dumps([str(name) for name in value]) for key, value in names.items()}
+    helper.set_model_props(made, named | {"classes": json.dumps(labels(model))})
+    onnx.checker.check_model(made, full_check=True)
+    serialised: bytes = made.SerializeToString()
+    return serialised
+
+
+class _Graph:
+    """Nodes and constants; each node is named by the value it makes."""
+
+    def __init__(self, helper: Any, numpy_helper: Any) -> None:
+        self._helper, self._numpy_helper = helper, numpy_helper
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def add(self, operator: str, *inputs: Any, name: str = "", **settings: Any) -> str:
+        """A node; inputs are names, or arrays that become constants."""
+        made = name or f"v{len(self.nodes)}"
+        sources = [each if isinstance(each, str) else self._constant(each) for each in inputs]
+        self.nodes.append(self._helper.make_node(operator, sources, [made], **settings))
+        return made
+
+    def _constant(self, values: Any) -> str:
+        name = f"c{len(self.constants)}"
+        array = np.array(values, order="C")
+        if array.dtype.kind == "U":
+            array = array.astype(object)
+        self.constants.append(self._numpy_helper.from_array(array, name))
+        return name
+
+
+def _outputs(graph: _Graph, model: Model) -> None:
+    """From ``x`` to ``y``. The scales are in the weights.
+
+    As divisions of their own, onnxruntime joins those of a single column with the product beside
+    them, in single precision.
+    """
+    x, scale = graph.add("Sub", "x", model.inputs.mean), model.inputs.scale
+    for layer in model.topology.layers(model.theta):
+        sums = graph.add("MatMul", x, _finite(layer[:, :-1] / scale).T)
+        x = _activation(graph, model.topology.activation.name, graph.add("Add", sums, layer[:, -1]))
+        scale = np.ones(len(layer))
+    n = model.topology.hidden[-1]
+    weights, shifts = model.output_weights[:n], model.output_weights[n:].sum(axis=0)
+    if model.classes:
+        name = "" if model.output == "softmax" else "y"
+        sums = graph.add("Add", graph.add("MatMul", x, weights), shifts, name=name)
+        if model.output == "softmax":
+            graph.add("Softmax", sums, name="y", axis=1)
+    else:
+        weights, shifts = weights * model.targets.scale, model.targets.undo(shifts)
+        graph.add("Add", graph.add("MatMul", x, _finite(weights)), _finite(shifts), name="y")
+
+
+def _finite(values: Array) -> Array:
+    if not np.isfinite(values).all():
+        raise ValueError("the scales of the data are too large or small for ONNX; change units.")
+    return values
+
+
+def _activation(graph: _Graph, name: str, z: str) -> str:
+    """Of operators that runtimes have in double precision."""
+    if name == "softsign":
+        return graph.add("Div", z, graph.add("Add", graph.add("Abs", z), 1.0))
+    if name == "logistic":
+        half = graph.add("Tanh", graph.add("Mul", z, 0.5))
+        return graph.add("Add", graph.add("Mul", half, 0.5), 0.5)
+    return graph.add({"tanh": "Tanh", "sin": "Sin", "relu": "Relu"}[name], z)
+
+
+def _label(graph: _Graph, model: Model, helper: Any) -> Any:
+    """The output ``label``: the class with the greatest score."""
+    names = np.array(labels(model))
+    graph.add("Gather", names, graph.add("ArgMax", "y", axis=1, keepdims=0), name="label")
+    kind = np.dtype(object) if names.dtype.kind == "U" else names.dtype
+    return helper.make_tensor_value_info("label", helper.np_dtype_to_tensor_dtype(kind), ["K"])

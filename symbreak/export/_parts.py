@@ -1,0 +1,47 @@
+"""What all exports say about a model. Names and labels may hold anything; here they are tamed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from symbreak._version import __version__
+from symbreak.models import Model
+
+#: More facts, or longer ones, are not a comment any more.
+MAX_FACTS, MAX_LENGTH = 20, 80
+
+
+def facts(model: Model) -> list[str]:
+    """Where a model came from, as lines of printable ASCII."""
+    lines = [
+        f"A {model.topology} network for {model.task}, exported by symbreak {__version__}.",
+        *(f"input {i}: {quoted(name)}" for i, name in enumerate(model.feature_names)),
+        *(f"output {i}: {quoted(name)}" for i, name in enumerate(model.target_names)),
+    ]
+    for name, value in list(model.origin.items())[:MAX_FACTS]:
+        if isinstance(value, str | int | float | bool):
+            lines.append(f"{quoted(name)}: {quoted(value)}")
+    return lines
+
+
+def quoted(value: Any) -> str:
+    """A text on one line of printable ASCII, cut if it is long; other values as they are."""
+    text = ascii(str(value))[1:-1] if isinstance(value, str) else ascii(value)
+    return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]} ..."
+
+
+def labels(model: Model) -> list[str | int | float | bool]:
+    """Class labels as plain Python values.
+
+    Raises:
+        ValueError: if one is neither a text nor a finite number.
+    """
+    plain = []
+    for label in model.classes:
+        value = label.item() if hasattr(label, "item") else label
+        kind = next((kind for kind in (bool, int, float, str) if isinstance(value, kind)), None)
+        if kind is None or (kind is float and not math.isfinite(value)):
+            raise ValueError(f"only texts and finite numbers can be exported, got class {label!r}.")
+        plain.append(kind(value))
+    return plain

@@ -1,0 +1,202 @@
+"""What all tables share: columns by name, bounds, and messages about what is wrong with them.
+
+Nothing in a file can execute code, and nothing in it decides how much memory reading it takes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from symbreak._checks import Array, IntArray, unknown
+
+#: Neither an expanded file nor a table may be larger.
+MAX_BYTES = 2 * 2**30
+#: How many rows, columns and so on a message names.
+SHOWN = 3
+SHOWN_NAMES, MAX_COMPARED = 20, 1_000
+
+MISSING = {"", "na", "n/a", "nan", "null", "none", "nil", "?", "-", ".", "#n/a", "missing"}
+DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?")
+THOUSANDS = re.compile(r"[+-]?\d{1,3}([ _'.,\u00a0\u202f]\d{3})+([.,]\d*)?")
+
+MAGIC = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"\x1f\x8b": "a gzip archive",
+    b"PAR1": "a parquet file",
+    b"\x93NUMPY": "a single NumPy array (.npy)",
+    b"SQLite format 3": "an SQLite database",
+    b"%PDF": "a PDF document",
+}
+
+
+class Table(Protocol):
+    """Columns of a data file, read when they are asked for."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns, in the order of the file."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the file names them itself."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns to predict if nobody says otherwise."""
+
+    @property
+    def format(self) -> str:
+        """How the file was understood, in a few words."""
+
+    def numbers(self, names: Sequence[str]) -> Array:
+        """Columns (K, n) of finite numbers, or a ValueError that names columns and rows."""
+
+    def labels(self, name: str) -> NDArray[Any]:
+        """A column (K,) as it stands; in a text file all entries are texts."""
+
+
+def find_columns(table: Table, names: Sequence[str]) -> list[int]:
+    """Where columns are in a table; a ValueError names the nearest one."""
+    places = {name: i for i, name in enumerate(table.names)}
+    for name in names:
+        if name not in places:
+            near = difflib.get_close_matches(str(name), table.names[:MAX_COMPARED])
+            known = dict.fromkeys([*table.names[:SHOWN_NAMES], *near])  # not all of thousands
+            raise unknown(f"column of {table.path.name}", name, known)
+    return [places[name] for name in names]
+
+
+def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns, each once; a column without a name is called by its number."""
+    full = [name.strip() or f"column {i}" for i, name in enumerate(names, start=1)]
+    seen: set[str] = set()
+    for name in full:
+        if name in seen:
+            raise ValueError(f"{path}: columns must have different names, got {name!r} twice.")
+        seen.add(name)
+    return tuple(full)
+
+
+def too_large(path: Path, limit: int = MAX_BYTES) -> ValueError:
+    """The error for a file that would take too much memory."""
+    return ValueError(
+        f"{path} holds more than {limit / 2**30:.2g} GiB; a small network needs fewer rows, "
+        "take a part of them."
+    )
+
+
+def short(items: Sequence[Any], limit: int = SHOWN) -> list[str]:
+    """The first few items as texts, and how many more there are."""
+    shown = [str(item) for item in items[:limit]]
+    return [*shown, f"{len(items) - limit:,} more"] if len(items) > limit else shown
+
+
+def check_magic(path: Path, start: bytes) -> None:
+    """Refuse a file of another kind under the name of a text file."""
+    for magic, kind in MAGIC.items():
+        if start.startswith(magic):
+            raise ValueError(f"{path} is {kind}, not a text file with columns; rename or save it.")
+
+
+@dataclass
+class _Fault:
+    """Cells of one column that have the same fault."""
+
+    n: int = 0
+    rows: list[int] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
+
+
+class Faults:
+    """What is wrong in which columns and rows, for one message about all of it."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], _Fault] = defaultdict(_Fault)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def note(self, column: str, row: int, cell: str) -> None:
+        """A cell that is not a finite number."""
+        fault = self._found[column, kind_of(cell)]
+        fault.n += 1
+        if len(fault.rows) < SHOWN:
+            fault.rows.append(row)
+            fault.cells.append(cell)
+
+    def note_rows(self, column: str, rows: Sequence[int] | IntArray, cell: str) -> None:
+        """The same cell in several rows."""
+        if len(rows):
+            fault = self._found[column, kind_of(cell)]
+            fault.n += len(rows)
+            fault.rows = [int(row) for row in rows[:SHOWN]]
+            fault.cells = [cell] * len(fault.rows)
+
+    def note_column(self, column: str, kind: str) -> None:
+        """A column that has no numbers at all."""
+        self._found[column, kind].n = 0
+
+    def error(self, path: Path) -> ValueError:
+        """The error that names them."""
+        parts = [
+            f"column {column!r} has {kind}{_places(fault, kind)}"
+            for (column, kind), fault in self._found.items()
+        ]
+        shown = short(parts)
+        return ValueError(
+            f"{path}: expected finite numbers, but {'; '.join(shown)}. Remove or encode these, or "
+            "leave the column out (ignore, --ignore)."
+        )
+
+
+def _places(fault: _Fault, kind: str) -> str:
+    if not fault.n:
+        return ""
+    says = kind != "missing values"
+    cells = [
+        f"row {row} ({cell[:30]!r})" if says else f"row {row}"
+        for row, cell in zip(fault.rows, fault.cells, strict=True)
+    ]
+    more = [f"{fault.n - SHOWN:,} more"] if fault.n > SHOWN else []
+    return f" in {', '.join([*cells, *more])}"
+
+
+def kind_of(cell: str) -> str:
+    """What a cell holds that is not a finite number, in words."""
+    text = cell.strip().lower()
+    if text in MISSING:
+        return "missing values"
+    if text in ("true", "false"):
+        return "truth values"
+    if DATE.fullmatch(text):
+        return "dates or times"
+    if is_number(text):
+        return "infinite numbers" if "inf" in text or "e" in text else "mixed decimal signs"
+    if THOUSANDS.fullmatch(text) or ("_" in text and _converts(text)):
+        return "numbers with separators"
+    return "mixed decimal signs" if is_number(text.replace(",", ".", 1)) else "text"
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number; Python's underscores do not count."""
+    return "_" not in text and _converts(text)
+
+
+def _converts(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,116 @@
+"""Families and roles come from the runs: what no code names shows up everywhere."""
+
+import dataclasses
+import re
+
+import pandas as pd
+import pytest
+
+from symbreak.analysis import Lineup, conclusions, summary_sentences
+from symbreak.analysis._figures import FigureFiles
+from symbreak.analysis._lineup import Member
+from symbreak.analysis._page import render_page
+from symbreak.analysis._tables import csv_table, latex_table, markdown_table
+from tests.analysis.test_tables import read
+
+#: A family without an invariant method, named as nothing here is named.
+NEW = {"DE": "L-SHADE", "DE-SB": "Aligned"}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The committed store with a third family: the runs of two methods under other names."""
+    known = read(tmp_path_factory.mktemp("store"))
+    frames = {name: getattr(known, name) for name in ("runs", "curves", "rates", "traces")}
+    frames["spread"] = known.spread
+    more = {name: frame[frame["method"].isin(NEW)] for name, frame in frames.items()}
+    more = {name: frame.assign(method=frame["method"].map(NEW)) for name, frame in more.items()}
+    more["runs"] = more["runs"].assign(family="L-SHADE", key=more["runs"]["key"] + "x")
+    frames = {name: pd.concat([frames[name], more[name]], ignore_index=True) for name in frames}
+    return dataclasses.replace(known, **frames, lineup=Lineup.of(frames["runs"]))
+
+
+def test_methods_come_by_family_role_and_name():
+    names = [("zzz", "Z", "other"), ("b", "Z", "variant"), ("a", "Z", "variant")]
+    names += [("BF", "Z", "exhaustive"), ("SB", "CMA-ES", "proximity"), ("base", "CMA-ES", "plain")]
+    names += [("INV", "Z", "invariant"), ("DE", "DE", "plain")]
+    lineup = Lineup.sorted(Member(*name) for name in names)
+    assert [member.method for member in lineup.members] == [
+        *("DE", "base", "SB", "INV", "BF", "a", "b", "zzz")
+    ]
+    assert lineup.families == ("DE", "CMA-ES", "Z")
+    assert lineup.compared("Z") == ("INV",)
+    assert lineup.first("Z", "variant") == "a"
+    assert lineup.first("Z", "plain") is None
+
+
+def test_names_are_shortened_only_where_they_stay_different():
+    members = [Member("DE", "DE", "plain"), Member("DE-SB", "DE", "proximity")]
+    assert Lineup.sorted(members).short_names("DE") == {"DE": "DE", "DE-SB": "SB"}
+    members.append(Member("SB", "DE", "variant"))
+    assert set(Lineup.sorted(members).short_names("DE").values()) == {"DE", "DE-SB", "SB"}
+
+
+def test_a_third_family_is_in_the_lineup_after_the_papers(results):
+    assert results.lineup.families == ("DE", "CMA-ES", "L-SHADE")
+    assert results.methods("L-SHADE") == ["L-SHADE", "Aligned"]
+    assert results.lineup.compared("L-SHADE") == ("L-SHADE", "Aligned")
+
+
+def test_a_third_family_is_in_every_table(results):
+    header, _, first, *_ = markdown_table(results).splitlines()
+    assert header.endswith("| L-SHADE | Aligned |")
+    assert re.search(r"\| 1\.000 ± \d\.\d+ \| \*\*0\.\d+ ± \d\.\d+\*\* \|$", first)
+    assert r"L-SHADE & Aligned \\" in latex_table(results)
+    assert "syn5,L-SHADE,Aligned,5," in csv_table(results)
+
+
+def test_a_third_family_is_tested_and_timed(results):
+    pairs = results.pairwise[results.pairwise["family"] == "L-SHADE"]
+    assert pairs[["problem", "a", "b"]].to_numpy().tolist() == [
+        ["syn5", "L-SHADE", "Aligned"],
+        ["two-circles", "L-SHADE", "Aligned"],
+    ]
+    assert (pairs["note"] == "").all()
+    families = results.kruskal_wallis
+    assert (families[families["family"] == "L-SHADE"]["methods"] == "L-SHADE, Aligned").all()
+    table = results.speed_ups
+    assert set(table[table["family"] == "L-SHADE"]["method"]) == {"Aligned"}
+    twin = table[table["method"] == "DE-SB"]["speed_up"].to_numpy()
+    assert table[table["method"] == "Aligned"]["speed_up"].to_numpy() == pytest.approx(
+        twin, nan_ok=True
+    )
+
+
+def test_a_third_family_is_spoken_of(results):
+    words = " ".join(summary_sentences(results))
+    wins = results.summary.query("method == 'Aligned' and best")
+    assert f"Aligned has a smaller mean error than L-SHADE on {len(wins)} of 2 problems" in words
+    assert "Aligned has a smaller mean error than L-SHADE" in " ".join(conclusions(results))
+
+
+def test_a_third_family_is_in_all_charts_of_the_page(results, tmp_path):
+    page = render_page(results, "small", 0, FigureFiles(tmp_path, ("svg",)))
+    assert '<th colspan="2" class="family">L-SHADE</th>' in page
+    assert page.count("<h3>L-SHADE</h3>") == 2  # a section per problem
+    assert "Targets reached, L-SHADE" in page
+    for name in ("overview-heat-map", "overview-significance", "lead-relative"):
+        assert ">L-SHADE<" in (tmp_path / f"{name}.svg").read_text(), name
+    for name in (
+        "overview-targets-2",
+        "problem-0-family-2-convergence",
+        "problem-0-family-2-boxes",
+    ):
+        picture = (tmp_path / f"{name}.svg").read_text()
+        assert ">Aligned<" in picture, name
+        assert results.looks("DE")["DE-SB"].color in picture, name
+    assert "<td>Aligned</td><td>L-SHADE</td><td>proximity</td>" in page
+
+
+def test_a_family_without_a_plain_or_a_proximity_method_makes_a_page(results, tmp_path):
+    runs = results.runs[results.runs["method"].isin(["DE", "Aligned"])]
+    lone = dataclasses.replace(results, runs=runs, lineup=Lineup.of(runs), studies=[])
+    page = render_page(lone, "small", 0, FigureFiles(tmp_path, ()))
+    assert "10 finished runs" not in page
+    assert "20 finished runs: 2 problems, 2 methods, 5 repetitions each." in page
+    assert "has a smaller mean error than" not in page

@@ -1,0 +1,84 @@
+"""Problems from data files: the task, the columns and the division."""
+
+import math
+
+import pytest
+
+from symbreak.problems import read_problem
+from tests.problems.test_tables import written
+
+
+def flowers(folder, labels):
+    rows = "\n".join(f"{i}.5,{i % 7},{label}" for i, label in enumerate(labels))
+    return written(folder, f"a,b,kind\n{rows}\n")
+
+
+@pytest.mark.parametrize(
+    ("labels", "task"),
+    [
+        (["red", "blue"] * 10, "classification"),
+        (["True", "False"] * 10, "classification"),
+        (["0", "1"] * 5, "classification"),
+        (["1.0", "2.0"] * 5, "classification"),
+        (["0", "1", "2"] * 10, "classification"),
+        (["0", "1", "2"] * 3, "regression"),  # too few rows to be sure
+        ([str(i % 21) for i in range(210)], "regression"),
+        (["0.5", "1"] * 20, "regression"),
+        ([str(i) for i in range(40)], "regression"),
+    ],
+)
+def test_the_task_is_recognised(tmp_path, labels, task):
+    assert read_problem(flowers(tmp_path, labels), name="a", task="auto").task == task
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([f"name {i}" for i in range(20)], "20 different texts in 20 rows, such as 'name 0'"),
+        ([f"2020-01-{i % 5 + 10}" for i in range(50)], "neither numbers nor classes"),
+        (["1", "2", "3", "x"] * 10, r"column 'kind' has text in row 5 \('x'\)"),
+        (["red", "blue", ""] * 10, "column 'kind' has missing values in row 4"),
+    ],
+)
+def test_a_target_that_is_neither_numbers_nor_classes_is_refused(tmp_path, labels, message):
+    with pytest.raises(ValueError, match=message):
+        read_problem(flowers(tmp_path, labels), name="a", task="auto")
+
+
+def test_columns_are_chosen_by_name_and_names_are_kept(tmp_path):
+    path = written(tmp_path, "ab,a,b,day\n" + "".join(f"{i},{i + 1},2,monday\n" for i in range(30)))
+    problem = read_problem(path, name="p", targets="ab", ignore=["day"], task="auto")
+    assert problem.feature_names == ("a", "b")
+    assert problem.target_names == ("ab",)
+    assert problem.targets.undo(problem.train.y).ravel() == pytest.approx(
+        problem.inputs.undo(problem.train.X)[:, 0] - 1
+    )
+    assert read_problem(path, name="p", targets=["ab", "b"], ignore="day").topology.n_outputs == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"targets": ["a", "kind"], "task": "classification"}, "classification has one target"),
+        ({"targets": ["a", "a"]}, "names a column twice"),
+        ({"targets": "a", "ignore": ["a"]}, "'a' is a target, so it cannot be ignored"),
+        ({"targets": [3]}, "targets must be names of columns"),
+        ({"targets": "knd"}, "unknown column of a.csv 'knd'. Did you mean 'kind'"),
+        ({"ignore": ["a", "b"]}, "no columns left for the inputs"),
+        ({"test": 1}, "must leave samples for training"),
+        ({"validation": math.nan}, "validation must be a finite number"),
+    ],
+)
+def test_a_bad_choice_of_columns_or_shares_is_refused(tmp_path, settings, message):
+    with pytest.raises(ValueError, match=message):
+        read_problem(flowers(tmp_path, ["1", "2"] * 9), name="a", **settings)
+
+
+def test_data_files_are_divided_as_ever(tmp_path):
+    """The same shuffle as in the first version: studies in stores stay comparable."""
+    path = flowers(tmp_path, ["x", "y"] * 20)
+    shares = {"validation": 0.25, "test": 0.1}
+    problem = read_problem(path, name="mine", task="classification", **shares, seed=3)
+    assert problem.classes == ("x", "y")
+    assert [len(part) for part in (problem.train, problem.validation, problem.test)] == [26, 10, 4]
+    assert problem.digest == "c4c135b2f24d9a3db503ac43874ab527"

@@ -1,0 +1,326 @@
+"""Data files: every dialect read right, everything else refused in words."""
+
+import gzip
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from symbreak.problems import _tables, _text_tables, read_table
+
+EXPECTED = np.array([[1.5, 2, -3e-5], [4, 5.25, 6]])
+
+
+def written(folder, content, name="a.csv"):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a,b,c\n1.5,2,-3e-5\n4,5.25,6\n",
+        "a, b, c\r\n1.5, 2, -3e-5\r\n4, 5.25, 6",
+        "a;b;c\n1.5;2;-3e-5\n4;5.25;6\n",
+        "a;b;c\n1,5;2;-3e-5\n4;5,25;6\n",
+        "a\tb\tc\n1,5\t2\t-3e-5\n4\t5,25\t6\n",
+        "a|b|c\n1.5|2|-3e-5\n4|5.25|6\n",
+        '"a","b","c"\n"1.5",2,"-3e-5"\n"4","5.25",6\n',
+        "\n\na,b,c\n\n1.5,2,-3e-5\n  \n,,\n4,5.25,6\n\n",
+        "\ufeffa,b,c\n1.5,2,-3e-5\n4,5.25,6\n",
+        "a;b;c\n1,5;2;-3e-5\n4;5,25;6\n".encode("utf-16"),
+        "a,b,c\r1.5,2,-3e-5\r4,5.25,6\r",
+    ],
+)
+def test_every_dialect_gives_the_same_table(tmp_path, content):
+    table = read_table(written(tmp_path, content))
+    assert table.names == ("a", "b", "c")
+    assert table.named
+    assert np.array_equal(table.numbers(table.names), EXPECTED)
+    assert table.numbers(["c", "a"])[1].tolist() == [6, 4]
+
+
+def test_all_formats_give_the_same_table(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    columns = dict(zip("abc", EXPECTED.T, strict=True))
+    np.savez(tmp_path / "a.npz", **columns)
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    text = "a,b,c\n1.5,2,-3e-5\n4,5.25,6\n"
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "a.tsv").write_text(text.replace(",", "\t"))
+    (tmp_path / "a.dat").write_text(text)
+    for suffix in ("npz", "parquet", "csv.gz", "tsv", "dat"):
+        table = read_table(tmp_path / f"a.{suffix}")
+        assert table.names == ("a", "b", "c")
+        assert table.targets == ("c",)
+        assert np.array_equal(table.numbers(table.names), EXPECTED), suffix
+
+
+def test_without_a_header_columns_are_numbered(tmp_path):
+    table = read_table(written(tmp_path, "1.5,2,-3e-5\n4,5.25,6\n"))
+    assert not table.named
+    assert table.names == ("x1", "x2", "x3")
+    assert np.array_equal(table.numbers(table.names), EXPECTED)
+    flowers = read_table(written(tmp_path, "5.1,3.5,setosa\n4.9,3.0,virginica\n"))
+    assert flowers.labels("x3").tolist() == ["setosa", "virginica"]
+    years = read_table(written(tmp_path, "place,2019,2020\n1,3,4\n2,4,5\n"))
+    assert years.names == ("place", "2019", "2020")
+
+
+def test_a_first_line_that_may_be_either_is_asked_about(tmp_path):
+    path = written(tmp_path, "3,blue\n4,red\n5,red\n")
+    with pytest.raises(ValueError, match=r"first line may be names or a sample, 3, blue"):
+        read_table(path)
+    assert len(read_table(path, header=False).labels("x2")) == 3
+    assert len(read_table(path, header=True).labels("blue")) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1,2\n3,\n5,NA\n", "column 'b' has missing values in row 3, row 4"),
+        ("a,b\n1,2\n2020-01-31,3\n", r"'a' has dates or times in row 3 \('2020-01-31'\)"),
+        ("a,b\n12:30,3\n", "dates or times"),
+        ("a,b\nTrue,3\nfalse,4\n", "'a' has truth values in row 2"),
+        ("a,b\nx,1\ny,1\nz,1\nw,1\nv,1\n", r"text in row 2 \('x'\), .* \('z'\), 2 more"),
+        ("a,b\n1_000,2\n", r"numbers with separators in row 2 \('1_000'\)"),
+        ('a,b\n"1,000",2\n', "numbers with separators"),
+        ("a;b\n1.000,5;2\n", "numbers with separators"),
+        ("a;b\n1,5;2.5\n", r"'b' has mixed decimal signs in row 2 \('2.5'\)"),
+        ("a;b\n2.5;1,5\n", r"'b' has mixed decimal signs in row 2 \('1,5'\)"),
+        ("a,b\n1,inf\n", "infinite numbers in row 2"),
+        ("a,b\n1,1e999\n", "infinite numbers in row 2"),
+        ("a,b\n1,2\n3\n", "row 3: expected 2 values, got 1"),
+        ("a,b\n1,2\n3,4,5\n", "row 3: expected 2 values, got 3"),
+        ("a,a\n1,2\n", "different names, got 'a' twice"),
+        ("a,b\n", "at least one sample"),
+        ("\n\n", "at least one sample, got nothing"),
+        ('a,b\n"1,2\n', "bad CSV"),
+        ("a,b\n1,2\nGr\u00f6\u00dfe,3\n".encode("latin-1"), "not text in UTF-8"),
+        (gzip.compress(b"a,b\n1,2\n"), "is a gzip archive"),
+        (b"PK\x03\x04", "a zip archive or a spreadsheet"),
+        (b"a,b\n1,\0\n", "text in row 2"),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_refused_with_columns_and_rows(tmp_path, content, message):
+    with pytest.raises(ValueError, match=message):
+        (table := read_table(written(tmp_path, content))).numbers(table.names)
+
+
+def test_damaged_archives_are_refused_in_words(tmp_path):
+    whole = gzip.compress(b"a,b\n" + b"1,2\n" * 1000)
+    for content in (b"a,b\n1,2\n", whole[:-12], whole[:20] + b"x" + whole[21:], b""):
+        with pytest.raises(ValueError, match=r"gzip archive|got nothing"):
+            read_table(written(tmp_path, content, "a.csv.gz")).numbers(["a"])
+    np.savez(tmp_path / "whole.npz", X=np.eye(50), y=np.ones(50))
+    whole = (tmp_path / "whole.npz").read_bytes()
+    for content in (b"", b"a,b\n", whole[:-30], whole[: len(whole) // 2]):
+        with pytest.raises(ValueError, match=r"not an \.npz file"):
+            read_table(written(tmp_path, content, "a.npz"))
+    encrypted = bytearray(whole)
+    for start in (b"PK\x01\x02", b"PK\x03\x04"):
+        encrypted[whole.index(start) + (8 if start[2] == 1 else 6)] |= 1
+    with pytest.raises(ValueError, match="encrypted"):
+        read_table(written(tmp_path, bytes(encrypted), "a.npz"))
+
+
+def npz(path, *, descr="<f8", shape=(2, 2), content=b"", compression=zipfile.ZIP_DEFLATED):
+    header = io.BytesIO()
+    facts = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, facts)
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr("X.npy", header.getvalue() + content)
+    return path
+
+
+def test_an_archive_that_says_it_is_larger_than_it_is_allocates_nothing(tmp_path):
+    for shape in ((10**9, 10), (2**62, 2**62), (-1, -4), (10**30,)):
+        with pytest.raises(ValueError, match=r"not as large as it says|not an .npz"):
+            read_table(npz(tmp_path / "a.npz", shape=shape, content=bytes(32)))
+    with pytest.raises(ValueError, match="does not use"):
+        read_table(npz(tmp_path / "a.npz", content=bytes(32), compression=zipfile.ZIP_LZMA))
+    with pytest.raises(ValueError, match="holds no text"):
+        read_table(npz(tmp_path / "a.npz", descr="<U1", shape=(8,), content=b"\xff" * 32))
+    for descr in ("|O", "<M8[s]", "<c16", "<U0", [("a", "<f8")]):
+        with pytest.raises(ValueError, match=r"not an .npz file of plain arrays"):
+            read_table(npz(tmp_path / "a.npz", descr=descr, content=bytes(32)))
+
+
+def test_files_that_expand_without_end_are_refused(tmp_path, monkeypatch):
+    for module in (_tables, _text_tables):
+        monkeypatch.setattr(module, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(_text_tables, "MAX_ROW", 2**16)
+    for line in (b"0", b"1,2\n", b"\n", b'"\n",'):
+        bomb = written(tmp_path, gzip.compress(b"a,b\n" + line * 2**20), "a.csv.gz")
+        assert bomb.stat().st_size < 20_000
+        with pytest.raises(ValueError, match=r"holds more than|a row of more than|field larger"):
+            (table := read_table(bomb)).numbers(table.names)
+    with pytest.raises(ValueError, match="holds more than"):  # of memory, not of text
+        read_table(written(tmp_path, b"1\n" * 2**16)).labels("x1")
+
+
+def test_a_row_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(_text_tables, "MAX_ROW", 2**16)
+    for endless in (b"0," * 2**16, b'"\n",' * 2**16):
+        with pytest.raises(ValueError, match="a row of more than"):
+            read_table(written(tmp_path, b"a,b\n1,2\n" + endless)).numbers(["a", "b"])
+
+
+def test_sizes_of_archives_are_summed_before_they_are_read(tmp_path, monkeypatch):
+    from symbreak.problems import _array_tables
+
+    monkeypatch.setattr(_array_tables, "MAX_BYTES", 2**20)
+    np.savez_compressed(tmp_path / "a.npz", X=np.zeros((2**10, 2**8)), y=np.zeros(2**10))
+    with pytest.raises(ValueError, match="holds more than"):
+        read_table(tmp_path / "a.npz")
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": np.zeros(2**18)}), tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < 2**16
+    with pytest.raises(ValueError, match="holds more than"):
+        read_table(tmp_path / "a.parquet")
+
+
+def test_arrays_in_the_order_of_fortran_are_read_right(tmp_path):
+    X = np.arange(12.0).reshape(4, 3)
+    np.savez(tmp_path / "a.npz", X=np.asfortranarray(X), y=np.asfortranarray(X[:, :2]))
+    table = read_table(tmp_path / "a.npz")
+    assert table.names == ("x1", "x2", "x3", "y1", "y2")
+    assert table.targets == ("y1", "y2")
+    assert np.array_equal(table.numbers(["x1", "x2", "x3"]), X)
+
+
+def test_two_arrays_of_one_name_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(2), y=np.ones(2))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        content = archive.read("X.npy")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("X.npy", content)
+    with pytest.raises(ValueError, match="two arrays of the same name"):
+        read_table(tmp_path / "a.npz")
+
+
+def test_parquet_types_are_numbers_labels_or_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import datetime
+    import decimal
+
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "a.parquet"
+    columns = {
+        "whole": [1, 2, 3],
+        "part": [1, None, 3],
+        "price": [decimal.Decimal("1.5")] * 3,
+        "flag": [True, False, True],
+        "day": [datetime.date(2020, 1, 1)] * 3,
+        "city": ["Rom", "Ulm", "Rom"],
+        "hole": ["Rom", None, "Rom"],
+        "list": [[1], [2], [3]],
+    }
+    pq.write_table(pa.table(columns), path)
+    table = read_table(path)
+    assert table.numbers(["whole", "price", "flag"])[0].tolist() == [1, 1.5, 1]
+    assert table.labels("city").tolist() == ["Rom", "Ulm", "Rom"]
+    assert table.labels("flag").tolist() == [True, False, True]
+    for name, message in (
+        ("part", "missing values in row 2"),
+        ("day", "has dates or times"),
+        ("city", "has text"),
+        ("list", "has list"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            table.numbers([name])
+    with pytest.raises(ValueError, match="missing values in row 2"):
+        table.labels("hole")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ValueError, match="not a parquet file, or is damaged"):
+        read_table(path)
+
+
+def test_labels_that_came_as_bytes_are_texts(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.arange(2.0), kind=np.array([b"red", "gr\u00fcn".encode()]))
+    assert read_table(tmp_path / "a.npz").labels("kind").tolist() == ["red", "gr\u00fcn"]
+    np.savez(tmp_path / "a.npz", x=np.arange(2.0), kind=np.array([b"red", b"\xff"]))
+    with pytest.raises(ValueError, match="column 'kind' is not text in UTF-8"):
+        read_table(tmp_path / "a.npz").labels("kind")
+
+
+def right_or_refused(path):
+    try:
+        table = read_table(path)
+        values = table.numbers(table.names)
+        labels = [table.labels(name) for name in table.names]
+    except ValueError:
+        return None
+    assert np.isfinite(values).all()
+    assert all(len(column) == len(values) for column in labels)
+    return values
+
+
+FUZZ = settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+cells = st.one_of(
+    st.floats().map(repr), st.text(max_size=6), st.sampled_from(["", "1,5", "1.5", "1_0", '"'])
+)
+
+
+@FUZZ
+@given(st.lists(st.lists(cells, max_size=4), max_size=6), st.sampled_from(",;\t|"))
+def test_any_text_is_read_or_refused(tmp_path, rows, delimiter):
+    text = "\n".join(delimiter.join(row) for row in rows)
+    right_or_refused(written(tmp_path, text.encode("utf-8", "surrogatepass")))
+
+
+@FUZZ
+@given(
+    st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3), min_size=1),
+    st.sampled_from([(",", "."), (";", "."), (";", ","), ("\t", ","), ("|", ".")]),
+)
+def test_numbers_come_back_to_the_last_bit(tmp_path, rows, dialect):
+    delimiter, decimal = dialect
+    lines = [delimiter.join(repr(x).replace(".", decimal) for x in row) for row in rows]
+    text = "\n".join([delimiter.join("abc"), *lines])
+    values = right_or_refused(written(tmp_path, text))
+    assert np.array_equal(values, np.array(rows))
+    assert np.array_equal(np.signbit(values), np.signbit(rows))
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    path = tmp_path_factory.mktemp("archive") / "a.npz"
+    np.savez_compressed(path, X=np.arange(12.0).reshape(6, 2), y=np.arange(6))
+    return path.read_bytes()
+
+
+@FUZZ
+@given(st.data())
+def test_a_damaged_archive_is_read_or_refused(tmp_path, archive, data):
+    content = bytearray(archive)
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    right_or_refused(written(tmp_path, bytes(content), "a.npz"))
+
+
+@FUZZ
+@given(st.data())
+def test_a_damaged_header_inside_an_archive_is_read_or_refused(tmp_path, data):
+    header = bytearray(np.lib.format.magic(1, 0) + b"\x76\x00")
+    text = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }".ljust(117) + "\n"
+    header += text.encode()
+    for _ in range(data.draw(st.integers(0, 4))):
+        place = data.draw(st.integers(6, len(header) - 1))
+        header[place] = data.draw(st.integers(0, 255))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", bytes(header) + bytes(48))
+        archive.writestr("y.npy", bytes(header) + bytes(48))
+    right_or_refused(tmp_path / "a.npz")

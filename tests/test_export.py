@@ -1,0 +1,244 @@
+"""Exports give the numbers of the model, whatever it is called."""
+
+import ctypes
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from symbreak import Topology
+from symbreak.activations import ACTIVATIONS
+from symbreak.export import to_c, to_onnx, to_python
+from symbreak.models import Model
+from symbreak.problems import Scaling
+
+#: What injects code where it is not escaped.
+NASTY = (
+    '*/ int evil(void) { return 1; } /* "',
+    '"); import os; os.abort() #',
+    "'''\nraise SystemExit(3)\n'''",
+    '"""\\\nraise SystemExit(3)',
+    "gr\u00f6\u00dfe \u2028 \u202e \U0001f600 \x00\x1b[31m",
+    "??/ ??= %s %n \\ NAME REAL @ EXPRESSION FINISHED",
+    "\\",
+    "{0} {model}",
+    "",
+)
+
+
+def random_model(net="3-5-4-2", activation="tanh", *, output="linear", shift=True, **fields):
+    rng = np.random.default_rng(len(net) + len(activation))
+    topology = Topology(Topology.parse(net).sizes, activation)
+    task = "regression" if output == "linear" else "classification"
+    d, q = topology.n_inputs, topology.n_outputs
+    scaling = Scaling(rng.normal(size=q) * 100, rng.uniform(0.1, 50, size=q))
+    classes = () if task == "regression" else tuple(f"class {i}" for i in range(q))
+    arguments = {
+        "topology": topology,
+        "task": task,
+        "theta": rng.normal(size=topology.dim),
+        "output_weights": rng.normal(size=(topology.hidden[-1] + shift, q)),
+        "inputs": Scaling(rng.normal(size=d) * 10, rng.uniform(0.1, 20, size=d)),
+        "targets": scaling if task == "regression" else Scaling.identity(q),
+        "output": output,
+        "classes": classes,
+    }
+    return Model(**{**arguments, **fields})
+
+
+MODELS = {
+    **{name: random_model(activation=name) for name in ACTIVATIONS},
+    "no shift": random_model(shift=False),
+    "one target": random_model("3-6-1", shift=False),
+    "one input": random_model("1-4-1"),
+    "deep": random_model("3-2-7-1-3-2", "sin"),
+    "softmax": random_model("3-4-5", "logistic", output="softmax"),
+    "tanh outputs": random_model("3-4-2", output="tanh", shift=False),
+}
+
+
+def samples(model, n=10_000):
+    rng = np.random.default_rng(1)
+    return model.inputs.undo(rng.normal(size=(n, model.topology.n_inputs)))
+
+
+def magnitudes(model, X):
+    """How large the terms are that outputs are sums of: rounding errors are relative to that."""
+    sums = np.abs(model._hidden(X)) @ np.abs(model.output_weights)
+    return sums * model.targets.scale + np.abs(model.targets.mean)
+
+
+def assert_close(found, model, X, ulps, eps=2.0**-52):
+    assert found.shape == (len(X), model.topology.n_outputs)
+    errors = np.abs(found - model.outputs(X)) / magnitudes(model, X)
+    assert errors.max() < ulps * eps
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    def build(model, real="double", name="model"):
+        source, library = tmp_path / "model.c", tmp_path / f"lib{name}-{real}.so"
+        source.write_text(to_c(model, name, real), encoding="ascii")
+        flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-fPIC", "-shared"]
+        command = ["gcc", *flags, source, "-o", library, "-lm"]
+        subprocess.run(command, check=True, timeout=60)
+        return ctypes.CDLL(str(library))
+
+    return build
+
+
+def c_outputs(library, model, X, kind=np.float64, name="model"):
+    X = np.ascontiguousarray(X, dtype=kind)
+    y = np.zeros((len(X), model.topology.n_outputs), dtype=kind)
+    function = library[f"{name}_outputs"]
+    function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], None
+    for row, result in zip(X, y, strict=True):
+        function(row.ctypes.data, result.ctypes.data)
+    return y
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_c_has_the_numbers_of_the_model_to_the_last_few_bits(compiled, name):
+    model = MODELS[name]
+    X = samples(model)
+    library = compiled(model)
+    assert_close(c_outputs(library, model, X), model, X, ulps=16)
+    library = compiled(model, "float")
+    assert_close(c_outputs(library, model, X, np.float32), model, X, ulps=64, eps=2.0**-23)
+
+
+def test_c_names_the_class_of_a_sample(compiled):
+    nasty = [name for name in NASTY if "\0" not in name][:5]
+    model = random_model("3-4-5", output="softmax", classes=tuple(nasty))
+    X = samples(model, 200)
+    for real, kind in (("double", np.float64), ("float", np.float32)):
+        library = compiled(model, real, "net")
+        labels = (ctypes.c_char_p * 5).in_dll(library, "net_labels")
+        assert [label.decode() for label in labels] == nasty
+        rows = np.ascontiguousarray(X, dtype=kind)
+        library.net_class.argtypes = [ctypes.c_void_p]
+        found = [labels[library.net_class(row.ctypes.data)].decode() for row in rows]
+        assert found == model.predict(X).tolist()
+
+
+def test_nasty_names_inject_nothing_into_c(compiled):
+    for nasty in NASTY:
+        origin = {nasty: nasty, "nested": {"a": nasty}, "n": 10**400}
+        names = (nasty, nasty + "b", nasty + "c")
+        model = random_model(feature_names=names, target_names=names[:2], origin=origin)
+        compiled(model)
+        source = to_c(model)
+        comment, _, code = source.partition("*/")
+        assert code == to_c(random_model()).partition("*/")[2]
+        assert comment.isascii()
+        assert comment.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("name", ["", "1a", "a b", "a;", "_a", "\u00e9", "a" * 32, "a\n"])
+def test_a_name_that_is_no_identifier_is_refused(name):
+    with pytest.raises(ValueError, match="name must be an identifier of C"):
+        to_c(random_model(), name)
+
+
+def test_numbers_that_no_float_holds_are_refused():
+    model = random_model()
+    large = Scaling(model.inputs.mean * 1e39, model.inputs.scale)
+    small = Scaling(model.inputs.mean, model.inputs.scale * 1e-60)
+    for scaling in (large, small):
+        with pytest.raises(ValueError, match="which no float can hold"):
+            to_c(random_model(inputs=scaling), real="float")
+    with pytest.raises(ValueError, match="unknown real 'half'"):
+        to_c(model, real="half")
+
+
+def executed(source):
+    scope = {"__name__": "model"}
+    exec(compile(source, "model.py", "exec"), scope)
+    return scope
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_python_has_the_numbers_of_the_model(name):
+    model = MODELS[name]
+    X = samples(model, 500)
+    scope = executed(to_python(model))
+    assert_close(np.array([scope["outputs"](row) for row in X.tolist()]), model, X, ulps=16)
+    found = [scope["predict"](row) for row in X.tolist()]
+    if model.classes:
+        assert found == model.predict(X).tolist()
+    else:
+        assert np.allclose(found, model.predict(X), rtol=1e-9)
+
+
+def test_python_needs_the_standard_library_only(tmp_path):
+    (tmp_path / "net.py").write_text(to_python(MODELS["tanh"]))
+    code = "import sys, net; print(net.predict([1, 2, 3])); assert 'numpy' not in sys.modules"
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        f"import sys; sys.path.append({str(tmp_path)!r}); {code}",
+    ]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    expected = MODELS["tanh"].predict([[1.0, 2, 3]])[0]
+    assert json.loads(result.stdout) == pytest.approx(expected.tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_nasty_names_inject_nothing_into_python(nasty):
+    names = (nasty, nasty + "b", nasty + "c")
+    model = random_model(
+        "3-4-2", output="tanh", classes=names[:2], feature_names=names, origin={nasty: nasty}
+    )
+    source = to_python(model)
+    assert source.isascii()
+    scope = executed(source)
+    assert scope["CLASSES"] == list(names[:2])
+    assert scope["FEATURE_NAMES"] == list(names)
+    X = samples(model, 20)
+    assert [scope["predict"](row) for row in X.tolist()] == model.predict(X).tolist()
+
+
+def test_labels_keep_their_types_in_python():
+    for classes in ((1, 2), (0.5, 1.5), (False, True), tuple(np.array([3, 4]))):
+        model = random_model("3-4-2", output="tanh", classes=classes)
+        assert executed(to_python(model))["CLASSES"] == [np.array(c).item() for c in classes]
+    for classes in ((None, 1), (float("inf"), 1.0)):
+        with pytest.raises(ValueError, match="only texts and finite numbers"):
+            to_python(random_model("3-4-2", output="tanh", classes=classes))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_onnx_has_the_numbers_of_the_model(name):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    model = MODELS[name]
+    X = samples(model, 2000)
+    session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
+    y, *label = session.run(None, {"x": X})
+    assert_close(y, model, X, ulps=16)
+    if model.classes:
+        assert label[0].tolist() == model.predict(X).tolist()
+
+
+def test_onnx_keeps_names_and_types_of_labels():
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    for classes in (NASTY[:2], (7, 9), (0.5, 1.5), (False, True)):
+        names = tuple(f"{nasty} {i}" for i, nasty in enumerate(NASTY[:3]))
+        model = random_model("3-4-2", output="softmax", classes=classes, feature_names=names)
+        session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
+        X = samples(model, 50)
+        assert session.run(["label"], {"x": X})[0].tolist() == model.predict(X).tolist()
+        facts = session.get_modelmeta().custom_metadata_map
+        assert json.loads(facts["feature_names"]) == list(names)
+        assert json.loads(facts["classes"]) == list(classes)
+
+
+def test_a_missing_onnx_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ValueError, match=r"pip install 'symbreak\[onnx\]'"):
+        to_onnx(MODELS["tanh"])

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from symbreak import Problem
+from symbreak.activations import ACTIVATIONS
+from symbreak.inspection import N_POINTS, SEED, scores, sensitivity
+from symbreak.models import Model
+from symbreak.problems import Scaling
+from tests.test_export import random_model
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("net", ["3-4-2", "3-2-5-1-1"])
+def test_sensitivity_is_the_mean_absolute_derivative(name, net):
+    model = random_model(net, name)
+    x = np.random.default_rng(SEED).normal(size=(N_POINTS, 3))
+    for i, step in enumerate(1e-6 * np.eye(3)):
+        outputs = [model.outputs(model.inputs.undo(x + sign * step)) for sign in (1, -1)]
+        slopes = (outputs[0] - outputs[1]) / 2e-6 / model.targets.scale
+        assert sensitivity(model)[i] == pytest.approx(np.abs(slopes).mean(axis=0), rel=1e-3)
+
+
+def test_sensitivity_does_not_depend_on_units():
+    model = random_model()
+    other = random_model(inputs=Scaling(model.inputs.mean * 7, model.inputs.scale * 1000))
+    assert np.array_equal(sensitivity(model), sensitivity(other))
+
+
+def test_sensitivity_of_wide_networks_takes_little_memory():
+    assert sensitivity(random_model("3000-4-1", inputs=Scaling.identity(3000))).shape == (3000, 1)
+
+
+def linear(slope):
+    """A network that is nearly ``slope * x``, since tanh is straight near 0."""
+    topology = random_model("1-1-1").topology
+    weights, small = np.array([[slope / 1e-5]]), np.array([1e-5, 0])
+    unit = Scaling.identity(1)
+    return Model(topology, "regression", small, weights, unit, unit)
+
+
+def test_scores_are_in_units():
+    X = np.array([[-2.0], [-1], [1], [2]])
+    problem = Problem.from_arrays(X, 3 * X, test=(X + 1, 3 * X))
+    found = scores(linear(3.0), problem)
+    assert list(found) == ["training", "test"]
+    assert found["training"].rmse == pytest.approx([0], abs=1e-6)
+    assert found["training"].r2 == pytest.approx([1])
+    assert found["test"].rmse == pytest.approx([3], rel=1e-6)
+    assert found["test"].r2 == pytest.approx([1 - 9 / 22.5])
+    assert found["test"].error == pytest.approx(9 / 22.5)  # the training set has that variance too
+    assert found["test"].n == 4
+    constant = Problem.from_arrays(X, 3 * X, test=(X, np.ones((4, 1))))
+    assert np.isnan(scores(linear(3.0), constant)["test"].r2).all()
+
+
+def test_scores_of_classes_are_shares_of_samples():
+    model = random_model("3-4-2", output="tanh")
+    X = model.inputs.undo(np.random.default_rng(0).normal(size=(50, 3)))
+    labels = np.resize(model.classes, 50)
+    problem = Problem.from_arrays(X, labels, task="classification")
+    error = scores(model, problem)["training"].error
+    assert error == pytest.approx(model.error(X, labels))
+    assert 0 < error < 1

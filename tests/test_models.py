@@ -1,0 +1,315 @@
+"""A model predicts in units, comes back to the last bit, and no file makes it do anything else."""
+
+import json
+import math
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from symbreak import Evaluator, Problem, Topology, models
+from symbreak.activations import ACTIVATIONS
+from symbreak.models import Model, write_text
+from symbreak.problems import Scaling
+from tests.strategies import seeds, topologies
+
+
+def regressor(**fields):
+    """A 2-2-1 network whose outputs are easily computed by hand."""
+    arguments = {
+        "topology": Topology((2, 2, 1)),
+        "task": "regression",
+        "theta": np.array([1, 0, 0, 0, 1, 0.5]),
+        "output_weights": np.array([[2.0], [-1.0]]),
+        "inputs": Scaling(np.array([10.0, 20]), np.array([2.0, 4])),
+        "targets": Scaling(np.array([100.0]), np.array([50.0])),
+    }
+    return Model(**{**arguments, **fields})
+
+
+def classifier(**fields):
+    arguments = {
+        "topology": Topology((2, 2, 3)),
+        "task": "classification",
+        "output_weights": np.array([[2.0, 0, -1], [1, 2, 0], [0, 0, 0.5]]),
+        "targets": Scaling.identity(3),
+        "output": "softmax",
+        "classes": ("red", "green", "blue"),
+    }
+    return regressor(**{**arguments, **fields})
+
+
+def by_hand(x):
+    a, b = math.tanh((x[0] - 10) / 2), math.tanh((x[1] - 20) / 4 + 0.5)
+    return a, b
+
+
+X = [[10, 20], [12, 16], [7.5, 30], [11, 12]]
+
+
+def test_predictions_are_in_the_units_of_the_data():
+    expected = [100 + 50 * (2 * a - b) for a, b in map(by_hand, X)]
+    assert regressor().predict(X) == pytest.approx(expected, rel=1e-14)
+    shifted = regressor(output_weights=np.array([[2.0], [-1.0], [0.25]]))
+    assert shifted.output_shift
+    assert shifted.predict(X) == pytest.approx(np.add(expected, 12.5), rel=1e-14)
+    assert shifted.outputs(X).shape == (4, 1)
+
+
+def test_several_targets_are_columns():
+    two = Scaling(np.array([100.0, 0]), np.array([50.0, 1]))
+    weights = np.array([[2.0, 1], [-1, 0]])
+    model = regressor(topology=Topology((2, 2, 2)), targets=two, output_weights=weights)
+    assert model.predict(X)[:, 1] == pytest.approx([a for a, _ in map(by_hand, X)])
+    assert model.error(X, model.predict(X)) == 0
+
+
+def test_classes_are_labels_and_scores_are_probabilities():
+    model = classifier()
+    sums = np.array([[2 * a + b, 2 * b, 0.5 - a] for a, b in map(by_hand, X)])
+    expected = np.exp(sums) / np.exp(sums).sum(axis=1, keepdims=True)
+    assert model.outputs(X) == pytest.approx(expected, rel=1e-13)
+    assert model.predict(X).tolist() == [model.classes[i] for i in sums.argmax(axis=1)]
+    assert classifier(output="tanh").outputs(X) == pytest.approx(sums, rel=1e-13)
+
+
+def test_errors_are_normalised_squares_or_shares_of_samples():
+    model = regressor()
+    assert model.error(X, model.predict(X) + 25) == pytest.approx(0.25)
+    truth = classifier().predict(X).tolist()
+    wrong = ["blue" if truth[0] != "blue" else "red", *truth[1:]]
+    assert classifier().error(X, truth) == 0
+    assert classifier().error(X, np.array(wrong, dtype=object)) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: regressor().predict([1, 2]), r"X must have shape \(K, d\), got \(2,\)"),
+        (lambda: regressor().predict([[1, 2, 3]]), r"\(K, 2\) for a 2-2-1 network, got \(1, 3\)"),
+        (lambda: regressor().predict([["a", "b"]]), "array of numbers"),
+        (lambda: regressor().predict([[1, math.nan]]), "X must be finite"),
+        (lambda: regressor().predict([]), "X must"),
+        (lambda: regressor().error(X, [1, 2]), "the same number K of samples, got 4 and 2"),
+        (lambda: regressor().error(X, np.ones((4, 2))), "y must have 1 columns, got 2"),
+        (lambda: regressor().error(X, ["a"] * 4), "array of numbers"),
+        (lambda: classifier().error(X, [1, 2, 3, 4]), "labels like 'red', got int64"),
+        (lambda: classifier().error(X, [["red"]] * 4), "one class label per sample"),
+        (lambda: classifier().error(X, ["red"]), "the same number K of samples"),
+    ],
+)
+def test_wrong_shapes_are_refused_in_words(act, message):
+    with pytest.raises(ValueError, match=message):
+        act()
+
+
+@pytest.mark.parametrize(
+    ("make", "change", "message"),
+    [
+        (regressor, {"theta": np.zeros(5)}, r"theta must have shape \(6,\) for a 2-2-1"),
+        (regressor, {"theta": np.full(6, np.nan)}, "theta must be finite"),
+        (regressor, {"output_weights": np.zeros((4, 1))}, "output_weights must have shape"),
+        (regressor, {"inputs": Scaling.identity(3)}, r"inputs.mean must have shape \(2,\)"),
+        (regressor, {"targets": Scaling(np.zeros(1), -np.ones(1))}, "scale must be positive"),
+        (regressor, {"task": "clustering"}, "unknown task 'clustering'"),
+        (regressor, {"output": "relu"}, "unknown output 'relu'"),
+        (regressor, {"output": "softmax"}, "must be 'linear', got 'softmax'"),
+        (regressor, {"classes": ("a",)}, "cannot have 1 classes"),
+        (regressor, {"feature_names": ("a",)}, "feature_names must be 2 names or none, got 1"),
+        (classifier, {"classes": ("a", "b")}, "cannot have 2 classes"),
+        (classifier, {"classes": ("a", "b", "a")}, "classes must differ"),
+        (classifier, {"classes": (1, "1", 2)}, "texts all of them or none of them"),
+        (classifier, {"classes": (0, False, 2)}, "classes must differ"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(make, change, message):
+    with pytest.raises(ValueError, match=message):
+        make(**change)
+
+
+def equal(a, b):
+    arrays = [
+        [m.theta, m.output_weights, m.inputs.mean, m.inputs.scale, m.targets.mean, m.targets.scale]
+        for m in (a, b)
+    ]
+    same = all(x.tobytes() == y.tobytes() for x, y in zip(*arrays, strict=True))
+    plain = ("topology", "task", "output", "classes", "feature_names", "target_names", "origin")
+    return same and all(getattr(a, n) == getattr(b, n) for n in plain)
+
+
+numbers = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([-0.0, 5e-324, 1.7e308])
+)
+
+
+@given(topologies(), seeds(), st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_model_comes_back_to_the_last_bit(topology, seed, data):
+    rng = np.random.default_rng(seed)
+    name = data.draw(st.sampled_from(sorted(ACTIVATIONS)))
+    topology = Topology(topology.sizes, name)
+    theta = rng.normal(size=topology.dim) * 10.0 ** rng.integers(-300, 300, size=topology.dim)
+    theta[:1] = data.draw(numbers)
+    q, shift = topology.n_outputs, data.draw(st.booleans())
+    model = regressor(
+        topology=topology,
+        theta=theta,
+        output_weights=rng.normal(size=(topology.hidden[-1] + shift, q)),
+        inputs=Scaling.fit(rng.normal(size=(5, topology.n_inputs))),
+        targets=Scaling.fit(rng.normal(size=(5, q))),
+        target_names=tuple(data.draw(st.lists(st.text(), min_size=q, max_size=q, unique=True))),
+        origin={"method": data.draw(st.text()), "error": 0.1, "versions": {"a": [1, None]}},
+    )
+    assert equal(Model.from_json(model.to_json()), model)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [("", "\u00e9\u2028\n", "\ud800"), (0, 1, 2), (0.5, -0.0, 1e300), tuple(np.arange(3))],
+)
+def test_labels_come_back(tmp_path, classes):
+    model = classifier(classes=classes)
+    model.save(tmp_path / "a.json")
+    loaded = Model.load(tmp_path / "a.json")
+    assert loaded.classes == classes
+    assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    with pytest.raises(ValueError, match="must be texts, numbers or truth values"):
+        classifier(classes=(None, 1, 2)).save(tmp_path / "a.json")
+
+
+def test_a_saved_file_stays_if_the_next_cannot_be_written(tmp_path):
+    path = tmp_path / "a.json"
+    regressor().save(path)
+    before = path.read_text()
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        regressor(origin={"error": math.nan}).save(path)
+    with pytest.raises(UnicodeEncodeError):
+        write_text(path, "\ud800")
+    assert path.read_text() == before
+    assert os.listdir(tmp_path) == ["a.json"]
+    link = tmp_path / "link.json"
+    link.symlink_to(path)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    with pytest.raises(ValueError, match="is a folder"):
+        write_text(tmp_path, "new")
+    write_text(Path(os.devnull), "new")
+    assert not Path(os.devnull).is_file()
+
+
+FACTS = json.loads(classifier(feature_names=("a", "b"), origin={"seed": 1}).to_json())
+DEEP = 100_000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "other"}, "does not say that its format"),
+        ({"version": 2}, "version 2, this symbreak reads 1; upgrade"),
+        ({"version": True}, "version True"),
+        ({"version": None}, "version None"),
+        ({"net": "2-2-3"}, "net must be a list, got str"),
+        ({"net": [2, 2]}, "at least three layer sizes"),
+        ({"net": [2, 2.0, 3]}, "net must be at most"),
+        ({"net": [2, 10**12, 3]}, "net must be at most"),
+        ({"net": [2] * 10_000}, "net must be at most"),
+        ({"net": [2, 3, 3]}, r"theta must have shape \(9,\)"),
+        ({"activation": "exec"}, "unknown activation 'exec'"),
+        ({"activation": ["tanh"]}, "activation must be a text, got list"),
+        ({"task": None}, "task must be a text"),
+        ({"output": {}}, "output must be a text"),
+        ({"theta": [10**400] * 6}, "hold finite numbers only"),
+        ({"theta": ["1"] * 6}, "hold finite numbers only"),
+        ({"theta": [True] * 6}, "hold finite numbers only"),
+        ({"theta": [[1] * 6]}, "theta must be 1-dimensional"),
+        ({"theta": None}, "theta must be a list"),
+        ({"output_weights": [[1, 2, 3], [1, 2]]}, "rows of equal length"),
+        ({"output_weights": []}, "output_weights must have shape"),
+        ({"inputs": {"mean": [0, 0], "scale": [0, 1]}}, "scale must be positive"),
+        ({"inputs": {"mean": [0, 0]}}, "scale must be a list"),
+        ({"inputs": []}, "inputs must be an object"),
+        ({"classes": ["a", "b", "a"]}, "classes must differ"),
+        ({"classes": ["a", "b", None]}, "classes must be plain values"),
+        ({"classes": [10**400, 1, 2]}, "must be below 2"),
+        ({"classes": []}, "cannot have 0 classes"),
+        ({"feature_names": ["a", 1]}, "feature_names must be plain values"),
+        ({"feature_names": ["a", "a"]}, "feature_names must differ"),
+        ({"origin": 1}, "origin must be an object"),
+    ],
+)
+def test_a_tampered_file_is_refused_with_the_reason(tmp_path, change, message):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({**FACTS, **change}))
+    with pytest.raises(ValueError, match=rf"a\.json is no model file: .*{message}") as refused:
+        Model.load(path)
+    assert len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not JSON, or cut short"),
+        (json.dumps(FACTS)[:-40], "not JSON, or cut short"),
+        ("null", "does not say that its format"),
+        ("[" * DEEP, "nested too deeply"),
+        ('{"a":' * DEEP, "nested too deeply"),
+        (json.dumps(FACTS).replace("0.5", "NaN"), "holds NaN"),
+        (json.dumps(FACTS).replace("0.5", "1e999"), "finite numbers only"),
+        (json.dumps(FACTS).replace("0.5", "1" * 5000), "digits"),
+        ("\x00", "not JSON"),
+    ],
+)
+def test_what_is_no_model_is_refused_with_the_reason(tmp_path, text, message):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=f"is no model file: .*{message}"):
+        Model.load(path)
+
+
+def test_other_files_are_refused_unread(tmp_path):
+    with pytest.raises(ValueError, match="there is no model file"):
+        Model.load(tmp_path / "none.json")
+    with pytest.raises(ValueError, match="there is no model file"):
+        Model.load(tmp_path)
+    (tmp_path / "a.json").write_bytes(b"\x80\x04.")
+    with pytest.raises(ValueError, match="not UTF-8 text"):
+        Model.load(tmp_path / "a.json")
+    with (tmp_path / "a.json").open("wb") as file:
+        file.truncate(10 * 2**30)  # it takes no room on the disk
+    with pytest.raises(ValueError, match=f"more than {models.MAX_FILE >> 20} MiB"):
+        Model.load(tmp_path / "a.json")
+
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3)),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(sorted(FACTS)), json_values)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_value_in_a_file_is_taken_or_refused(key, value):
+    try:
+        model = Model.from_json(json.dumps({**FACTS, key: value}))
+    except ValueError:
+        return
+    assert model.predict(X).shape == (4,)
+
+
+def test_a_model_of_a_trained_network_predicts_what_its_evaluator_does():
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(3, 5, size=(30, 2))
+    problem = Problem.from_arrays(inputs, inputs[:, 0] * 7 + 2, hidden=(3,))
+    evaluate, theta = Evaluator(problem), rng.uniform(-0.5, 0.5, size=problem.topology.dim)
+    model = evaluate.solve(theta)
+    assert model.error(inputs, inputs[:, 0] * 7 + 2) == pytest.approx(evaluate(theta[None])[0])
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(inputs), model.predict(inputs))

@@ -7,6 +7,8 @@ import math
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cache
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,18 +68,34 @@ def check_callable(name: str, value: Any) -> Callable[..., Any] | None:
     """Return ``value`` if it can be called, or is None."""
     if value is not None and not callable(value):
         raise ValueError(f"{name} must be a function or None, got {shown(value)}.")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def check_path(name: str, value: object) -> Path:
     """Return ``value`` as a path if it is the name of a file or folder."""
-    try:
-        path = Path(os.fspath(value))  # type: ignore[call-overload]
-    except TypeError:
-        path = Path()
-    if path == Path() and value != path or "\0" in str(path):
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else b""
+    if not isinstance(text, str) or not text or "\0" in text:
         raise ValueError(f"{name} must be a path, as a text or a Path, got {shown(value)}.")
-    return path
+    return Path(text)
+
+
+def check_memory(what: str, n_bytes: float, advice: str) -> None:
+    """Refuse what would take more than half of the machine's memory, before it is taken."""
+    limit = total_memory() / 2
+    if n_bytes > limit:
+        size, half = min(n_bytes, 1e300) / 2**30, limit / 2**30
+        raise ValueError(
+            f"{what} would take about {size:,.3g} GiB, more than half of this machine's memory, "
+            f"{half:,.3g} GiB; {advice}."
+        )
+
+
+@cache
+def total_memory() -> int:
+    """Bytes of the machine; 16 GiB where the system does not say."""
+    with suppress(AttributeError, ValueError, OSError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 2**34
 
 
 def check_count(name: str, value: object, minimum: int, why: str = "") -> int:
@@ -93,6 +111,13 @@ def check_count(name: str, value: object, minimum: int, why: str = "") -> int:
     return int(value)  # type: ignore[call-overload]
 
 
+def check_flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+    return bool(value)
+
+
 def check_index(name: str, value: object, n: int, what: str) -> int:
     """Return ``value`` as an int if it is one of ``n`` things that are counted from 0."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
@@ -104,7 +129,7 @@ def check_index(name: str, value: object, n: int, what: str) -> int:
 def check_real(name: str, value: object, low: float, high: float) -> float:
     """Return ``value`` as a float if it lies in ``[low, high]`` and is finite."""
     number = math.nan
-    if isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, Real):
         with suppress(OverflowError):
             number = float(value)
     if not (low <= number <= high and math.isfinite(number)):

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.random import Generator
 
-from symbreak._checks import check_count
+from symbreak._checks import check_count, check_kind
 from symbreak.evaluation import Evaluator
 from symbreak.evidence import EvidencePolisher, EvidenceResult
 from symbreak.history import History
@@ -154,6 +154,7 @@ class Start:
     @classmethod
     def from_state(cls, problem: Problem, plan: Plan, state: State, evaluate: Evaluator) -> Self:
         """The start of ``state()``, which goes on bit by bit as if never interrupted."""
+        check_kind("start", state, dict, "of state()")
         start = cls.__new__(cls)
         start.plan, start._problem, start._evaluate = plan, problem, evaluate
         start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)

@@ -58,9 +58,9 @@ X, Y = np.linspace(-1, 1, 12)[:, None], np.sin(np.linspace(-1, 1, 12))
 LABELS = ["a", "b"] * 6
 PROBLEM = Problem.from_arrays(X, Y, hidden=(3,), max_evaluations=40)
 MODEL = Evaluator(PROBLEM).solve(THETA)
-CLASSIFIER = Evaluator(
-    Problem.from_arrays(X, LABELS, hidden=(3,), task="classification")
-).solve(RNG.normal(size=NET.dim))
+CLASSIFIER = Evaluator(Problem.from_arrays(X, LABELS, hidden=(3,), task="classification")).solve(
+    RNG.normal(size=NET.dim)
+)
 EVALUATE = Evaluator(PROBLEM)
 WEIGHTS = [np.eye(3, 2), np.eye(2, 3), np.eye(4, 2)[:, :2].T[:2, :3].T.T]
 RUN = RunSpec("syn5", "DE", 0, 100, 0, 0)
@@ -159,10 +159,12 @@ def _told(v, *, candidates=False):
 
 def _changed_states(made, from_state):
     """A state with one of its values replaced, for each of them."""
+
     def call(v, name):
         state = made.state()
         state[name] = v
         return from_state(state)
+
     return {name: (lambda v, name=name: call(v, name)) for name in made.state()}
 
 
@@ -183,7 +185,10 @@ def _train(v, name, **options):
 
 
 def _polished(v, name, function=polish, theta=THETA):
-    result = function(*((theta, PROBLEM) if function is polish else (PROBLEM, theta)), **{"max_iterations": 2, name: v})
+    result = function(
+        *((theta, PROBLEM) if function is polish else (PROBLEM, theta)),
+        **{"max_iterations": 2, name: v},
+    )
     return result.theta, result.error
 
 
@@ -215,7 +220,12 @@ def _study(v, name):
 
 
 def _parsed(v, table, key):
-    text = {None: "{k} = {v}\n", "budgets": "[budgets]\n{k} = {v}\n", "problem": "[problem.syn5]\n{k} = {v}\n", "method": "[method.DE]\n{k} = {v}\n"}
+    text = {
+        None: "{k} = {v}\n",
+        "budgets": "[budgets]\n{k} = {v}\n",
+        "problem": "[problem.syn5]\n{k} = {v}\n",
+        "method": "[method.DE]\n{k} = {v}\n",
+    }
     return StudySpec.parse(v)
 
 
@@ -244,7 +254,13 @@ def _read(v, name):
 def _networks(v, name):
     weights = [np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)]
     shifts = [np.arange(3.0), np.arange(4.0)]
-    arguments = {"weights": weights, "shifts": shifts, "anchor_weights": weights, "anchor_shifts": shifts, name: v}
+    arguments = {
+        "weights": weights,
+        "shifts": shifts,
+        "anchor_weights": weights,
+        "anchor_shifts": shifts,
+        name: v,
+    }
     return symmetry.align_networks(**arguments)
 
 
@@ -254,7 +270,9 @@ def _of(v):
 
 
 def rows(template, names, call, **options):
-    return {template.format(name): (lambda v, name=name: call(v, name, **options)) for name in names}
+    return {
+        template.format(name): (lambda v, name=name: call(v, name, **options)) for name in names
+    }
 
 
 SETTINGS = ("population_size", "max_evaluations", "breaking", "initial_population", "seed")
@@ -302,12 +320,21 @@ CALLS = {
     "spread(anchor=v)": lambda v: symmetry.spread(POPULATION, v, NET),
     "spread(topology=v)": lambda v: symmetry.spread(POPULATION, ANCHOR, v),
     "spread_cost(v)": symmetry.spread_cost,
-    **rows("{}(v)", ("Invariant", "Proximity", "Exhaustive", "Assignment", "No"),
-           lambda v, name: getattr(symmetry, f"{name}Breaking")(v)),
-    **rows("{}Breaking()(v)", ("Invariant", "Proximity", "Exhaustive", "Assignment", "No"),
-           lambda v, name: getattr(symmetry, f"{name}Breaking")(NET)(v, ANCHOR, RNG)),
-    **rows("{}Breaking()(anchor=v)", ("Invariant", "Proximity", "Exhaustive", "Assignment", "No"),
-           lambda v, name: getattr(symmetry, f"{name}Breaking")(NET)(POPULATION, v, RNG)),
+    **rows(
+        "{}(v)",
+        ("Invariant", "Proximity", "Exhaustive", "Assignment", "No"),
+        lambda v, name: getattr(symmetry, f"{name}Breaking")(v),
+    ),
+    **rows(
+        "{}Breaking()(v)",
+        ("Invariant", "Proximity", "Exhaustive", "Assignment", "No"),
+        lambda v, name: getattr(symmetry, f"{name}Breaking")(NET)(v, ANCHOR, RNG),
+    ),
+    **rows(
+        "{}Breaking()(anchor=v)",
+        ("Invariant", "Proximity", "Exhaustive", "Assignment", "No"),
+        lambda v, name: getattr(symmetry, f"{name}Breaking")(NET)(POPULATION, v, RNG),
+    ),
     "ProximityBreaking()(rng=v)": lambda v: PROXIMITY(POPULATION, ANCHOR, v),
     "AssignmentBreaking.align(v)": lambda v: ASSIGNMENT.align(v, ANCHOR),
     "SignedPermutation(v)": lambda v: symmetry.SignedPermutation(v, np.ones(6))(THETA),
@@ -317,27 +344,83 @@ CALLS = {
     "SignedPermutation.of(dim=v)": lambda v: symmetry.SignedPermutation.of(lambda t: t, v),
     "operator(v)": OPERATOR,
     "operator @ v": lambda v: OPERATOR @ v,
-    **rows("align_networks({}=v)", ("weights", "shifts", "anchor_weights", "anchor_shifts", "activation", "layout"), _networks),
+    **rows(
+        "align_networks({}=v)",
+        ("weights", "shifts", "anchor_weights", "anchor_shifts", "activation", "layout"),
+        _networks,
+    ),
     # optimisers
     "DE(v)": lambda v: _going_on(DE(v, population_size=8)),
     "CMAES(v)": lambda v: _going_on(CMAES(v, population_size=8)),
-    **rows("DE({}=v)", (*SETTINGS, "F", "CR", "inflate", "dither", "full_crossover_share", "anchor"),
-           lambda v, name: _optimizer(DE, v, name)),
-    **rows("CMAES({}=v)", (*SETTINGS, "mean", "sigma", "replace_mean", "own_partition"),
-           lambda v, name: _optimizer(CMAES, v, name)),
+    **rows(
+        "DE({}=v)",
+        (*SETTINGS, "F", "CR", "inflate", "dither", "full_crossover_share", "anchor"),
+        lambda v, name: _optimizer(DE, v, name),
+    ),
+    **rows(
+        "CMAES({}=v)",
+        (*SETTINGS, "mean", "sigma", "replace_mean", "own_partition"),
+        lambda v, name: _optimizer(CMAES, v, name),
+    ),
     "tell(v)": lambda v: _told(v, candidates=True),
     "tell(errors=v)": _told,
     "from_state(v)": Optimizer.from_state,
-    **{f"DE state {k}": c for k, c in _changed_states(DE(6, population_size=8), lambda s: _going_on(DE.from_state(s))).items()},
-    **{f"CMAES state {k}": c for k, c in _changed_states(CMAES(6, population_size=8, breaking=PROXIMITY), lambda s: _going_on(CMAES.from_state(s))).items()},
+    **{
+        f"DE state {k}": c
+        for k, c in _changed_states(
+            DE(6, population_size=8), lambda s: _going_on(DE.from_state(s))
+        ).items()
+    },
+    **{
+        f"CMAES state {k}": c
+        for k, c in _changed_states(
+            CMAES(6, population_size=8, breaking=PROXIMITY),
+            lambda s: _going_on(CMAES.from_state(s)),
+        ).items()
+    },
     "make_optimizer(v)": lambda v: make_optimizer(v, NET),
     "make_optimizer(problem=v)": lambda v: make_optimizer("DE", v).ask()[0],
     "make_optimizer('CMA-ES', v)": lambda v: make_optimizer("CMA-ES", v).ask()[0],
-    **rows("make_optimizer({}=v)", ("seed", "population_size", "max_evaluations", "initial_population", "F", "lr"),
-           lambda v, name: _going_on(make_optimizer("DE-SB", NET, **{"population_size": 8, name: v}))),
+    **rows(
+        "make_optimizer({}=v)",
+        ("seed", "population_size", "max_evaluations", "initial_population", "F", "lr"),
+        lambda v, name: _going_on(make_optimizer("DE-SB", NET, **{"population_size": 8, name: v})),
+    ),
     # problems
-    **rows("from_arrays({}=v)", ("X", "y", "hidden", "activation", "task", "weights", "validation", "test", "name", "alpha", "rescale", "output_error", "output_shift", "population_size", "max_evaluations", "feature_names", "target_names", "description", "lr"), _from_arrays),
-    **{f"classification {k}": c for k, c in rows("from_arrays({}=v)", ("X", "y", "validation", "test", "output_error"), _from_arrays, **{"task": "classification"}).items()},
+    **rows(
+        "from_arrays({}=v)",
+        (
+            "X",
+            "y",
+            "hidden",
+            "activation",
+            "task",
+            "weights",
+            "validation",
+            "test",
+            "name",
+            "alpha",
+            "rescale",
+            "output_error",
+            "output_shift",
+            "population_size",
+            "max_evaluations",
+            "feature_names",
+            "target_names",
+            "description",
+            "lr",
+        ),
+        _from_arrays,
+    ),
+    **{
+        f"classification {k}": c
+        for k, c in rows(
+            "from_arrays({}=v)",
+            ("X", "y", "validation", "test", "output_error"),
+            _from_arrays,
+            **{"task": "classification"},
+        ).items()
+    },
     **rows("Problem({}=v)", [f.name for f in dataclasses.fields(Problem)], _problem),
     "Dataset(v)": lambda v: len(Dataset(v, np.ones((12, 1)))),
     "Dataset(y=v)": lambda v: len(Dataset(np.ones((12, 1)), v)),
@@ -350,7 +433,11 @@ CALLS = {
     "scaling(v)": lambda v: PROBLEM.inputs(v),
     "scaling.undo(v)": lambda v: PROBLEM.inputs.undo(v),
     "read_problem(v)": lambda v: read_problem(v, name="d"),
-    **rows("read_problem({}=v)", ("name", "targets", "hidden", "task", "validation", "test", "seed", "alpha", "lr"), _read),
+    **rows(
+        "read_problem({}=v)",
+        ("name", "targets", "hidden", "task", "validation", "test", "seed", "alpha", "lr"),
+        _read,
+    ),
     # models
     **rows("Model({}=v)", [f.name for f in dataclasses.fields(Model)], _model),
     "predict(v)": MODEL.predict,
@@ -380,18 +467,61 @@ CALLS = {
     **rows("polish({}=v)", ("max_iterations", "max_evaluations", "tolerance"), _polished),
     "evidence(v)": lambda v: evidence(v, THETA, max_iterations=2).theta,
     "evidence(theta=v)": lambda v: evidence(PROBLEM, v, max_iterations=2).theta,
-    **rows("evidence({}=v)", ("max_iterations", "max_evaluations", "tolerance"), lambda v, name: _polished(v, name, evidence)),
+    **rows(
+        "evidence({}=v)",
+        ("max_iterations", "max_evaluations", "tolerance"),
+        lambda v, name: _polished(v, name, evidence),
+    ),
     "Polisher.from_state(v)": lambda v: Polisher.from_state(PROBLEM, v),
-    "Polisher.from_state(problem=v)": lambda v: Polisher.from_state(v, Polisher(PROBLEM, THETA).state()),
-    **{f"Polisher state {k}": c for k, c in _changed_states(Polisher(PROBLEM, THETA, max_iterations=3), lambda s: Polisher.from_state(PROBLEM, s).result().theta).items()},
-    **{f"EvidencePolisher state {k}": c for k, c in _changed_states(EvidencePolisher(PROBLEM, THETA, max_iterations=3), lambda s: EvidencePolisher.from_state(PROBLEM, s).result().theta).items()},
+    "Polisher.from_state(problem=v)": lambda v: Polisher.from_state(
+        v, Polisher(PROBLEM, THETA).state()
+    ),
+    **{
+        f"Polisher state {k}": c
+        for k, c in _changed_states(
+            Polisher(PROBLEM, THETA, max_iterations=3),
+            lambda s: Polisher.from_state(PROBLEM, s).result().theta,
+        ).items()
+    },
+    **{
+        f"EvidencePolisher state {k}": c
+        for k, c in _changed_states(
+            EvidencePolisher(PROBLEM, THETA, max_iterations=3),
+            lambda s: EvidencePolisher.from_state(PROBLEM, s).result().theta,
+        ).items()
+    },
     # training
     "train(v)": lambda v: train(v, "DE", max_evaluations=200).theta,
-    **rows("train({}=v)", ("method", "max_evaluations", "max_time", "polish", "seed", "population_size", "threads", "callback", "F", "lr", "breaking", "initial_population"), _train),
+    **rows(
+        "train({}=v)",
+        (
+            "method",
+            "max_evaluations",
+            "max_time",
+            "polish",
+            "seed",
+            "population_size",
+            "threads",
+            "callback",
+            "F",
+            "lr",
+            "breaking",
+            "initial_population",
+        ),
+        _train,
+    ),
     "Training(v)": lambda v: Training(v, "DE"),
     "Training.from_state(v)": lambda v: Training.from_state(PROBLEM, v),
-    "Training.from_state(problem=v)": lambda v: Training.from_state(v, Training(PROBLEM, "DE", population_size=8).state()),
-    **{f"Training state {k}": c for k, c in _changed_states(Training(PROBLEM, "auto", population_size=8), lambda s: _stepped(Training.from_state(PROBLEM, s))).items()},
+    "Training.from_state(problem=v)": lambda v: Training.from_state(
+        v, Training(PROBLEM, "DE", population_size=8).state()
+    ),
+    **{
+        f"Training state {k}": c
+        for k, c in _changed_states(
+            Training(PROBLEM, "auto", population_size=8),
+            lambda s: _stepped(Training.from_state(PROBLEM, s)),
+        ).items()
+    },
     # experiments
     **rows("RunSpec({}=v)", [f.name for f in dataclasses.fields(RunSpec)], _run),
     **rows("StudySpec({}=v)", [f.name for f in dataclasses.fields(StudySpec)], _study),
@@ -400,22 +530,49 @@ CALLS = {
     "StudySpec.parse(name=v)": lambda v: StudySpec.parse(SPEC.text, name=v).n_runs,
     "StudySpec.parse(folder=v)": lambda v: StudySpec.parse(SPEC.text, folder=v).n_runs,
     "Store(v)": lambda v: Store(v).close(),
-    **rows("store.{}(v)", ("add_study", "has", "has_failed", "load_checkpoint", "delete_checkpoint", "count", "differences", "traces", "arrays", "model"), _store),
+    **rows(
+        "store.{}(v)",
+        (
+            "add_study",
+            "has",
+            "has_failed",
+            "load_checkpoint",
+            "delete_checkpoint",
+            "count",
+            "differences",
+            "traces",
+            "arrays",
+            "model",
+        ),
+        _store,
+    ),
     "store.add(v)": lambda v: _store(v, "add", record=None),
     "store.add(record=v)": lambda v: _with_store(lambda s, w: s.add(RUN, w), v),
     "store.add_failure(v)": lambda v: _store(v, "add_failure", traceback="t"),
     "store.add_failure(traceback=v)": lambda v: _with_store(lambda s, w: s.add_failure(RUN, w), v),
     "store.save_checkpoint(v)": lambda v: _store(v, "save_checkpoint", state={}),
-    "store.save_checkpoint(state=v)": lambda v: _with_store(lambda s, w: s.save_checkpoint("k", w), v),
+    "store.save_checkpoint(state=v)": lambda v: _with_store(
+        lambda s, w: s.save_checkpoint("k", w), v
+    ),
     "execute(v)": execute,
-    **rows("execute({}=v)", ("checkpoint", "checkpoint_every", "on_checkpoint", "on_progress", "should_stop"), lambda v, name: execute(RUN, **{name: v})),
+    **rows(
+        "execute({}=v)",
+        ("checkpoint", "checkpoint_every", "on_checkpoint", "on_progress", "should_stop"),
+        lambda v, name: execute(RUN, **{name: v}),
+    ),
     "run_study(v)": lambda v: run_study(v, "s.db", workers=1),
     "run_study(store=v)": lambda v: run_study(SPEC, v, workers=1),
     "run_study(workers=v)": lambda v: run_study(SPEC, "done.db", workers=v),
-    **rows("run_study({}=v)", ("shard", "checkpoint_every"), lambda v, name: run_study(SPEC, "done.db", workers=1, **{name: v})),
+    **rows(
+        "run_study({}=v)",
+        ("shard", "checkpoint_every"),
+        lambda v, name: run_study(SPEC, "done.db", workers=1, **{name: v}),
+    ),
     "missing_runs(v)": lambda v: _with_store(lambda s, w: list(missing_runs(w, s)), v),
     "missing_runs(store=v)": lambda v: list(missing_runs(SPEC, v)),
-    "missing_runs(shard=v)": lambda v: _with_store(lambda s, w: list(missing_runs(SPEC, s, shard=w)), v),
+    "missing_runs(shard=v)": lambda v: _with_store(
+        lambda s, w: list(missing_runs(SPEC, s, shard=w)), v
+    ),
     "relative_work(v)": relative_work,
     "seconds_per_evaluation(v)": lambda v: seconds_per_evaluation(v, 0.001),
     "seconds_per_evaluation(at_least=v)": lambda v: seconds_per_evaluation(RUN, v),

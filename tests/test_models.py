@@ -114,7 +114,6 @@ def test_wrong_shapes_are_refused_in_words(act, message):
         (regressor, {"theta": np.full(6, np.nan)}, "theta must be finite"),
         (regressor, {"output_weights": np.zeros((4, 1))}, "output_weights must have shape"),
         (regressor, {"inputs": Scaling.identity(3)}, r"inputs.mean must have shape \(2,\)"),
-        (regressor, {"targets": Scaling(np.zeros(1), -np.ones(1))}, "scale must be positive"),
         (regressor, {"task": "clustering"}, "unknown task 'clustering'"),
         (regressor, {"output": "relu"}, "unknown output 'relu'"),
         (regressor, {"output": "softmax"}, "must be 'linear', got 'softmax'"),

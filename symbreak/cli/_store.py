@@ -10,7 +10,11 @@ import typer
 from symbreak.cli._console import console, fail
 from symbreak.experiments import Store, check_store, export_csv, export_ioh, merge_stores
 
-app = typer.Typer(help="Join, check and export the stores of studies.", no_args_is_help=True)
+app = typer.Typer(
+    help="Join, check and export the stores of studies.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 StorePath = Annotated[Path, typer.Argument(help="A store, such as study.db.")]
 

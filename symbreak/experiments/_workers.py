@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from symbreak._checks import check_count, check_real
+from symbreak._checks import check_callable, check_count, check_kind, check_real, shown
 from symbreak._interrupts import deferred_interrupts
 from symbreak._processes import detached_start, end_with_parent
 from symbreak.experiments._errors import StoreError
@@ -29,6 +29,7 @@ from symbreak.experiments._spec import RunSpec, StudySpec
 from symbreak.experiments._store import Store
 from symbreak.training import Progress
 
+MAX_WORKERS = 4_096  # each is a process
 MAX_DEATHS = 5  # a run that takes so many workers with it has failed
 GRACE = 10.0  # seconds that a worker has for a last checkpoint when the driver is gone
 
@@ -82,6 +83,9 @@ def run_study(
     if not isinstance(spec, StudySpec):
         spec = StudySpec.load(spec)
     n_workers = check_count("workers", workers, 0) or os.cpu_count() or 1
+    if n_workers > MAX_WORKERS:
+        raise ValueError(f"workers must be at most {MAX_WORKERS:,}, got {shown(workers)}.")
+    check_callable("on_run", on_run)
     seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
     shard = check_shard(shard)
     if not isinstance(store, Store):
@@ -109,7 +113,7 @@ def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
             raise ValueError
     except (TypeError, ValueError):
         raise ValueError(
-            f"shard must be (i, n), whole numbers with 1 <= i <= n, got {shard!r}."
+            f"shard must be (i, n), whole numbers with 1 <= i <= n, got {shown(shard)}."
         ) from None
     return int(i), int(n)
 
@@ -118,6 +122,8 @@ def missing_runs(
     spec: StudySpec, store: Store, *, shard: tuple[int, int] = (1, 1), retry_failed: bool = False
 ) -> Iterator[RunSpec]:
     """The runs that ``run_study`` would do, in its order."""
+    check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
+    check_kind("store", store, Store, "Store(path)")
     i, n = check_shard(shard)
     return (
         run

@@ -7,7 +7,7 @@ USER_STAMP := $(VENV)/.installed
 DEV_STAMP  := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-slow lint check bench clean
+.PHONY: help quickstart test test-slow lint check bench reference clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,10 @@ bench: $(DEV_STAMP)  ## Speed against the floor and against peers
 	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python scripts/update_readme.py
 	$(BIN)/python scripts/beyond.py write
+
+reference: $(USER_STAMP)  ## The paper's study anew, about 30 core-hours; go on by starting it again
+	$(BIN)/symbreak study paper --store reference.db
+	$(BIN)/python scripts/reference.py compare reference.db
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -225,7 +225,7 @@ def check_magnitude(name: str, values: Array) -> None:
 def check_population(population: ArrayLike, dim: int, name: str = "population") -> Array:
     """Return ``population`` as a contiguous ``(N_p, D)`` float64 array.
 
-    Entries may be non-finite: an evaluator answers them with an infinite error.
+    Entries may be non-finite: an evaluator gives them an infinite error.
     """
     array = check_vectors(population, f"(N_p, {dim})", name)
     if array.ndim != 2 or array.shape[1] != dim or len(array) == 0:

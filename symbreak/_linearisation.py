@@ -26,7 +26,8 @@ class Linearisation:
         norms: (n,) squared lengths of the orthogonalised columns of hidden outputs; 0 where a
             column is dependent and has no weights.
         R: (n, n + q) unit upper triangle, the columns as combinations of the orthogonal ones.
-        H: (q, n, D) products of the orthonormal basis with the derivatives of each output.
+        H: (min(n, q), n, D) products of the orthonormal basis with the derivatives of each
+            output, after a rotation of the outputs that leaves as few as there can be.
         sum_of_squares: Of weighted residuals, and ``alpha`` times those of all weights.
         G: (D, D) ``J'J``, in its lower triangle; J is Kaufman's Jacobian.
         g: (D,) ``J'r``, half the gradient of the sum of squares (without that of the ridge).
@@ -55,7 +56,8 @@ class Linearisation:
         self._B, self._delta = np.zeros((D, block)), np.zeros((max(topology.sizes), block))
         self.R, self.norms = np.zeros((n, n + q)), np.zeros(n)
         self.output_weights, self.sum_of_squares = np.zeros((n, q)), math.inf
-        self.H, self.G, self.g = np.zeros((q, n, D)), np.zeros((D, D)), np.zeros(D)
+        rank = min(q, topology.hidden[-1])
+        self.H, self.G, self.g = np.zeros((rank, n, D)), np.zeros((D, D)), np.zeros(D)
 
     def fit(self, theta: Array, alpha: float) -> float:
         """The sum of squares of the best output layer, ridge included."""
@@ -90,11 +92,16 @@ def check_polish_memory(problem: Problem) -> None:
     )
 
 
-#: Multiply-adds in the time of a tanh (benchmarks/kernel.py: 25.6e9/s against 3.4e9/s).
-TANH = 8
+# What the parts of an iteration cost, in the multiply-adds of an evaluation; with these numbers
+# the count is within 15 % of what six networks took (benchmarks/polish.py, 2026-11).
+TANH = 4
+#: A derivative that is written to memory, in two passes.
+DERIVATIVE = 6
 #: Matrix products do so many multiply-adds in the time in which an evaluation does one.
-PRODUCTS = 1.5
-#: What an iteration costs whatever its size, 25 us, in multiply-adds of an evaluation.
+PRODUCTS = 1.75
+#: Equations are solved about so often: for each trial, and again to stay in the ball.
+SOLUTIONS = 3
+#: What an iteration costs whatever its size, 25 us.
 OVERHEAD = 150_000
 
 
@@ -108,8 +115,9 @@ def jacobian_cost(topology: Topology, n_samples: int, *, output_shift: bool = Fa
     layers = sum(rows * (columns - 1) for rows, columns in topology.shapes)
     evaluation = TANH * sum(topology.hidden) + layers + 2 * sum(n - j - 1 + q for j in range(n))
     twice = n * n  # the basis is orthogonalised once more
-    backward = 2 * q * (D + layers)
-    products = q * (2 * n * D + D * D / 2)
-    once = D**3 / 6 + OVERHEAD  # the rest is done for every sample
+    rank = min(q, topology.hidden[-1])
+    backward = DERIVATIVE * rank * (D + layers)
+    products = rank * (2 * n * D + D * D / 2)
+    once = SOLUTIONS * D**3 / 6 + OVERHEAD  # the rest is done for every sample
     work = evaluation + twice + backward + products / PRODUCTS + once / n_samples
     return max(1, round(work / evaluation))

@@ -1,4 +1,4 @@
-"""Compiled parts of polishing: the Jacobian of variable projection, and the damped step.
+"""Compiled linearisation: the Jacobian of variable projection and its normal equations.
 
 With ``W`` the best output weights of ``A(theta)``, the residual is ``r = P y`` with ``P`` the
 projection off the columns of ``A``. Kaufman's Jacobian is ``J = -P (dA) W``: what it leaves out
@@ -240,6 +240,39 @@ def _add_gram(J: Array, G: Array) -> None:
 
 
 @_compiled
+def _rotate_outputs(W: Array, residuals: Array, weights: Array, rotated: Array) -> int:
+    """Replace the q outputs by as few as the rows of W (n, q) span; returns how many.
+
+    Turning the outputs turns residuals and derivatives alike, and where all weights are zero
+    there are no derivatives: more outputs than hidden neurons, or classes whose targets add up
+    to one, need fewer products. weights (rank, n) and rotated (rank, samples) are overwritten.
+    """
+    n, rank, largest = len(W), 0, 0.0
+    basis = np.empty((len(weights), W.shape[1]))
+    for i in range(n):
+        largest = max(largest, _dot(W[i], W[i]))
+    for i in range(n):
+        if rank == len(weights):
+            break
+        v = W[i].copy()
+        for _ in range(2):
+            for j in range(rank):
+                _subtract(v, _dot(basis[j], v), basis[j])
+        s = _dot(v, v)
+        if s > 1e-26 * largest:
+            for o in range(len(v)):
+                basis[rank, o] = v[o] / math.sqrt(s)
+            rank += 1
+    for r in range(rank):
+        for i in range(n):
+            weights[r, i] = _dot(basis[r], W[i])
+        rotated[r] = 0.0
+        for o in range(len(residuals)):
+            _subtract(rotated[r], -basis[r, o], residuals[o])
+    return rank
+
+
+@_compiled
 def normal_equations(
     theta: Array,
     sizes: IntArray,
@@ -257,34 +290,36 @@ def normal_equations(
 ) -> None:
     """``G = J'J`` (lower triangle) and ``g = J'r`` of Kaufman's Jacobian, after ``fit``.
 
-    Products with the basis, H (q, n, D), come first, and the basis is then taken out of the
-    derivatives themselves. ``B'B - H'H`` would cancel where a derivative lies almost in the span
-    of the hidden outputs, as those of a nearly linear neuron do, and ``B'r`` had not one correct
-    digit where output weights were 1e8, since r is orthogonal to that span up to rounding only.
-    B (D, block) is scratch; it is computed twice if one of it does not hold all.
+    Products with the basis, H (min(n, q), n, D), come first, and the basis is then taken out of
+    the derivatives themselves. ``B'B - H'H`` would cancel where a derivative lies almost in the
+    span of the hidden outputs, as those of a nearly linear neuron do, and ``B'r`` had not one
+    correct digit where output weights were 1e8, since r is orthogonal to that span up to rounding
+    only. B (D, block) is scratch; it is computed twice if one of it does not hold all.
     """
-    samples, block, (n, q) = x.shape[1], B.shape[1], W.shape
-    Q = np.empty((n, block))
+    samples, block, n = x.shape[1], B.shape[1], len(W)
+    Q, weights = np.empty((n, block)), np.empty((len(H), sizes[-2]))
+    residuals = np.empty((len(H), V.shape[1]))
+    rank = _rotate_outputs(W[: sizes[-2]], V[n:], weights, residuals)
     H[:], G[:], g[:] = 0.0, 0.0, 0.0
     for first in range(0, samples, block):
         _copy_columns(V, first, Q)
-        for o in range(q):
-            _derivatives(theta, sizes, x, slope, root_weights, W[:, o], first, B, delta)
+        for o in range(rank):
+            _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B, delta)
             _add(np.dot(Q, B.T), H[o])
     for first in range(0, samples, block):
         _copy_columns(V, first, Q)
-        for o in range(q):
-            if samples > block or q > 1:
-                _derivatives(theta, sizes, x, slope, root_weights, W[:, o], first, B, delta)
-            within, residual = np.dot(H[o].T, Q), V[n + o, first : first + block]
+        for o in range(rank):
+            if samples > block or rank > 1:
+                _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B, delta)
+            within, residual = np.dot(H[o].T, Q), residuals[o, first : first + block]
             for i in range(len(B)):
                 g[i] -= _subtract_and_dot(B[i], 1.0, within[i], residual)
             _add_gram(B, G)
     if alpha > 0.0:  # the rows of the ridge, where derivatives are zero before they are projected
         ridge = np.empty((n, n))
         _copy_columns(V, samples, ridge)
-        for o in range(q):
-            within, residual = np.dot(H[o].T, ridge), V[n + o, samples:]
+        for o in range(rank):
+            within, residual = np.dot(H[o].T, ridge), residuals[o, samples:]
             for i in range(len(B)):
                 g[i] += _dot(within[i], residual)
             _add_gram(within, G)
@@ -302,101 +337,3 @@ def _copy_columns(V: Array, first: int, Q: Array) -> None:
     for i in range(len(Q)):
         for k in range(Q.shape[1]):
             Q[i, k] = V[i, first + k]
-
-
-@_compiled
-def is_stationary(
-    theta: Array, G: Array, g: Array, alpha: float, radius: float, tolerance: float
-) -> bool:
-    """Whether the gradient is zero, but for what pushes against the sphere.
-
-    Entry by entry against the length of a column of the Jacobian: with ``tolerance`` the sum of
-    squares times a small cosine squared, it asks for right angles.
-    """
-    outwards, length = 0.0, _dot(theta, theta)
-    for i in range(len(theta)):
-        outwards -= theta[i] * (g[i] + alpha * theta[i])
-    multiplier = alpha
-    if length >= radius * radius * (1.0 - 1e-9) and outwards > 0.0:
-        multiplier += outwards / length
-    for i in range(len(theta)):
-        slope = g[i] + multiplier * theta[i]
-        if slope * slope > tolerance * (G[i, i] + alpha):
-            return False
-    return True
-
-
-@_compiled
-def cholesky(M: Array, L: Array) -> bool:
-    """``L L' = M`` from the lower triangle of M; False if M is not positive definite."""
-    for i in range(len(M)):
-        for j in range(i):
-            L[i, j] = (M[i, j] - _dot(L[i, :j], L[j, :j])) / L[j, j]
-        pivot = M[i, i] - _dot(L[i, :i], L[i, :i])
-        if not pivot > ROUNDING * M[i, i]:
-            return False
-        L[i, i] = math.sqrt(pivot)
-    return True
-
-
-@_compiled
-def _solve(L: Array, b: Array) -> None:
-    """Solve ``L L' x = b`` in place."""
-    D = len(b)
-    for i in range(D):
-        b[i] = (b[i] - _dot(L[i, :i], b[:i])) / L[i, i]
-    for i in range(D - 1, -1, -1):
-        b[i] /= L[i, i]
-        _subtract(b[:i], b[i], L[i, :i])
-
-
-@_compiled
-def damped_step(
-    theta: Array,
-    G: Array,
-    g: Array,
-    alpha: float,
-    damping: float,
-    radius: float,
-    M: Array,
-    L: Array,
-    out: Array,
-) -> float:
-    """Write the minimum of the damped model within the ball into ``out``.
-
-    The model is ``g'd + d'(G + damping) d / 2`` plus the ridge's ``alpha |theta + d|^2 /
-    2``. Where its minimum lies outside, a multiplier ``m`` of ``|theta + d|^2`` brings it to the
-    sphere: Newton's iteration on ``1 / |theta + d|`` (More and Sorensen). Answers by how much the
-    undamped model falls; negative if the equations could not be solved.
-    """
-    D, multiplier = len(theta), alpha
-    v = np.empty(D)
-    for _ in range(20):
-        for i in range(D):
-            for j in range(i):
-                M[i, j] = G[i, j]
-            M[i, i] = G[i, i] + damping + multiplier
-            out[i] = -(g[i] + multiplier * theta[i])
-        if not cholesky(M, L):
-            return -1.0
-        _solve(L, out)
-        for i in range(D):
-            v[i] = theta[i] + out[i]
-        length = math.sqrt(_dot(v, v))
-        if not length > radius * (1.0 + 1e-6):
-            break
-        for i in range(D):
-            out[i] = v[i]
-        _solve(L, out)
-        multiplier += (length / radius - 1.0) * length * length / _dot(v, out)
-    if length > radius * (1.0 - 1e-12):  # as seen by any way to compute the norm
-        _scale(v, radius * (1.0 - 1e-12) / length)
-    fall = 0.0
-    for i in range(D):
-        d = v[i] - theta[i]
-        product = 0.5 * (G[i, i] + alpha) * d
-        for j in range(i):
-            product += G[i, j] * (v[j] - theta[j])
-        fall -= d * (product + g[i] + alpha * theta[i])
-        out[i] = v[i]
-    return fall

@@ -24,6 +24,7 @@ from symbreak._linearisation import Linearisation
 from symbreak.evaluation import Evaluator
 from symbreak.history import History
 from symbreak.models import Model
+from symbreak.network import ROUNDING
 from symbreak.polish import Objective, Polisher
 from symbreak.problems import AUTO_RIDGE, Problem
 
@@ -92,10 +93,11 @@ def _inverse_trace_and_log_det(
     The Hessian of the complete network has the blocks ``U'U`` for the weights of each output and,
     by Schur's complement, ``S = J'J + alpha`` for theta.
     """
-    q, n, D = here.H.shape
+    (n, q), D = here.output_weights.shape, len(here.g)
     U = np.sqrt(here.norms[:, None]) * here.R[:, :n]
     inverse = solve_triangular(U, np.eye(n))[:n_last]
-    L = np.linalg.cholesky(np.tril(here.G) + alpha * np.eye(D))
+    rounding = D * ROUNDING * float(here.G.diagonal().max())
+    L = np.linalg.cholesky(np.tril(here.G) + (alpha + rounding) * np.eye(D))
     responses = (inverse @ here.H).reshape(-1, D)  # of output weights to theta
     columns = solve_triangular(L, np.hstack([np.eye(D), responses.T]), lower=True)
     trace = q * float(np.sum(inverse**2)) + float(np.sum(columns**2))

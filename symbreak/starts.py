@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Self
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from symbreak._checks import check_count, check_kind
+from symbreak._blas import one_blas_thread
+from symbreak._checks import Array, check_count, check_kind
+from symbreak._random import stream
 from symbreak.evaluation import Evaluator
 from symbreak.evidence import EvidencePolisher, EvidenceResult
 from symbreak.history import History
@@ -19,6 +23,45 @@ from symbreak.problems import Problem
 
 #: A polish that brings the error down by less than this share in so many iterations has stalled.
 STALL_SHARE, STALL_ITERATIONS = 0.02, 5
+
+
+#: Seconds that starts in several threads go on before they are looked at.
+SLICE = 0.05
+
+
+class StartJob(NamedTuple):
+    """A start of a training, for another process: the same there, bit by bit."""
+
+    problem: Problem
+    plan: Plan
+    seed: int
+    number: int
+    max_evaluations: int
+
+
+#: Runs starts in other processes or machines, and returns their states in the same order.
+Elsewhere = Callable[[list[StartJob]], Iterable[State]]
+
+
+def start_seed(seed: int, number: int) -> int | Generator:
+    """What a start draws from; the first one's stream is that of the seed alone."""
+    return seed if number == 0 else stream(seed, "start", number)
+
+
+def run_start(job: StartJob, max_time: float = np.inf) -> State:
+    """Run a start to its end, or for some seconds; return its state."""
+    deadline = time.monotonic() + max_time
+    with one_blas_thread():
+        start = Start(
+            job.problem,
+            job.plan,
+            start_seed(job.seed, job.number),
+            job.max_evaluations,
+            Evaluator(job.problem),
+        )
+        while not start.finished and time.monotonic() < deadline:
+            start.step()
+    return start.state()
 
 
 class Start:
@@ -34,6 +77,7 @@ class Start:
         max_evaluations: What is left of the budget; never exceeded. A start with less ends earlier
             and is the same until then.
         evaluate: Errors of candidates.
+        theta: A vector (D,) to polish at once, instead of a search.
     """
 
     def __init__(
@@ -43,6 +87,7 @@ class Start:
         seed: int | Generator,
         max_evaluations: int,
         evaluate: Evaluator,
+        theta: Array | None = None,
     ) -> None:
         self.plan, self.max_evaluations = plan, max_evaluations
         self._problem, self._evaluate = problem, evaluate
@@ -57,8 +102,11 @@ class Start:
         self.history = History(problem, evaluate.solve)
         self._polisher: Polisher | None = None
         self._recent: list[float] = []  # errors after the last iterations of the polish
-        self._patient = plan.polish != "restarts"
+        self._patient = plan.polish != "restarts" or theta is not None
         self.reason = ""
+        if theta is not None:
+            self.history.note_errors(theta[None], evaluate(theta[None]), 0)
+            self._begin_polish(theta, max_evaluations)
         self._look_ahead()
 
     @property
@@ -124,9 +172,12 @@ class Start:
         if self.plan.polish == "none" or self.history.error == np.inf or left < 2:
             self.reason = self.optimizer.stopped or "budget"
             return
+        self._begin_polish(self.history.theta, left)
+
+    def _begin_polish(self, theta: Array, max_evaluations: int) -> None:
         kind = _polisher_of(self._problem)
         self._patient |= kind is EvidencePolisher  # whose errors are not of one kind
-        self._polisher = kind(self._problem, self.history.theta, max_evaluations=left)
+        self._polisher = kind(self._problem, theta, max_evaluations=max_evaluations)
         self._note_polish(self._polisher)
         self.reason = self._polisher.reason
 
@@ -168,6 +219,13 @@ class Start:
         kind = _polisher_of(problem)
         start._polisher = None if polished is None else kind.from_state(problem, polished)
         return start
+
+
+def advance(start: Start) -> None:
+    """Go on with a start for a while."""
+    until = time.perf_counter() + SLICE
+    while not start.finished and time.perf_counter() < until:
+        start.step()
 
 
 def _polisher_of(problem: Problem) -> type[Polisher]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from symbreak._blas import one_blas_thread
 from symbreak._checks import (
@@ -19,10 +20,10 @@ from symbreak._checks import (
     check_kind,
     check_real,
     check_text,
+    check_theta,
     shown,
 )
 from symbreak._interrupts import deferred_interrupts
-from symbreak._random import stream
 from symbreak.evaluation import Evaluator, network_error
 from symbreak.evidence import Choice, EvidenceResult, better_choice
 from symbreak.history import History
@@ -36,14 +37,12 @@ from symbreak.plans import Plan, make_plan
 from symbreak.polish import check_state_of
 from symbreak.problems import Problem
 from symbreak.records import Progress, RunRecord, versions
-from symbreak.starts import Start
+from symbreak.starts import Elsewhere, Start, StartJob, advance, start_seed
 
 #: A budget of evaluations that no run spends: for runs that end by time.
 UNLIMITED = 2**53
 #: A start that has stalled goes on if its error is at most so many times the best one before it.
 PROMISING = 1.5
-#: Seconds that starts in several threads go on before they are looked at.
-SLICE = 0.05
 
 
 def train(
@@ -56,6 +55,8 @@ def train(
     seed: int = 0,
     population_size: int | None = None,
     threads: int = 1,
+    initial: ArrayLike | None = None,
+    elsewhere: Elsewhere | None = None,
     callback: Callable[[Progress], object] | None = None,
     **settings: Any,
 ) -> RunRecord:
@@ -75,6 +76,10 @@ def train(
         seed: Same seed, same result, with any number of threads.
         population_size: Candidates per generation; by default the problem's own.
         threads: Threads of the evaluation, or of independent starts; 0 means one per core.
+        initial: A vector (D,) to polish first, before any search; with ``polish="final"`` instead
+            of one.
+        elsewhere: Runs so many starts as there are ``threads`` in other processes or machines: a
+            function from their jobs to what ``run_start`` returns for each.
         callback: Called after each step; the run stops early if it returns True.
         **settings: Other arguments of the optimiser, such as ``F`` or ``sigma``.
 
@@ -91,17 +96,23 @@ def train(
         seed=seed,
         population_size=population_size,
         threads=threads,
+        initial=initial,
+        elsewhere=elsewhere,
         **settings,
     )
     seconds = np.inf if max_time is None else check_real("max_time", max_time, 0, 1e9)
     interrupted, deadline = threading.Event(), time.monotonic() + seconds
+    step = 0.0  # seconds of the last one; the next one begins if half of it has its place
     with deferred_interrupts(interrupted.set), one_blas_thread():
-        while not run.finished and not interrupted.is_set() and time.monotonic() < deadline:
+        while not (run.finished or interrupted.is_set()):
+            if (started := time.monotonic()) + step / 2 >= deadline:
+                break
             run.step()
+            step = time.monotonic() - started
             answer = None if callback is None else callback(run.progress)
             if isinstance(answer, bool | np.bool_) and answer:
                 break
-        return run.record(time_is_up=time.monotonic() >= deadline)
+        return run.record(time_is_up=time.monotonic() + step / 2 >= deadline)
 
 
 class Training:
@@ -121,6 +132,8 @@ class Training:
         seed: int = 0,
         population_size: int | None = None,
         threads: int = 1,
+        initial: ArrayLike | None = None,
+        elsewhere: Elsewhere | None = None,
         **settings: Any,
     ) -> None:
         self.problem = check_kind("problem", problem, Problem, "as load_problem makes")
@@ -135,7 +148,10 @@ class Training:
             population_size=population_size,
             settings=settings,
         )
+        if initial is not None and self.plan.polish == "none":
+            raise ValueError(f"initial is for a polish, and {method} has none; ask for polish=.")
         self._prepare(threads)
+        self._elsewhere = elsewhere if self.plan.polish == "restarts" else None
         self._history = History(problem, self._evaluate.solve)
         self._n_taken = 0  # evaluations of starts that were taken over
         self._ends: list[int] = []  # of those that were not cut short: evaluations at their ends
@@ -144,7 +160,12 @@ class Training:
         self._counters: dict[str, int] = {}
         self._seconds = 0.0
         self.stopped = ""
-        self._running = [self._new_start(0)]
+        self._running: list[Start] = []
+        if initial is not None:
+            theta = check_theta(initial, problem.topology.dim, "initial")
+            self._running = [self._new_start(0, theta=theta)]
+        elif self._elsewhere is None:
+            self._running = [self._new_start(0)]
 
     def _prepare(self, threads: int) -> None:
         """What can be made anew, and is not part of the state."""
@@ -155,13 +176,12 @@ class Training:
             self._evaluate = Evaluator(self.problem)
         self._pool = ThreadPoolExecutor(self._n_parallel) if self._n_parallel > 1 else None
 
-    def _new_start(self, number: int, left: int | None = None) -> Start:
-        """A start with the stream of its number; the first one's is that of the seed alone."""
-        seed = self.seed if number == 0 else stream(self.seed, "start", number)
+    def _new_start(self, number: int, left: int | None = None, theta: Array | None = None) -> Start:
+        seed = start_seed(self.seed, number)
         parallel = self._n_parallel > 1
         evaluate = Evaluator(self.problem) if parallel else self._evaluate
         budget = self.max_evaluations - self._n_taken if left is None else left
-        return Start(self.problem, self.plan.of_start(number), seed, budget, evaluate)
+        return Start(self.problem, self.plan.of_start(number), seed, budget, evaluate, theta)
 
     @property
     def finished(self) -> bool:
@@ -187,10 +207,12 @@ class Training:
     def step(self) -> None:
         """Do one generation or one iteration of a polish; of each start, if there are threads."""
         started = time.perf_counter()
-        if self._pool is None:
+        if not self._running:
+            self._run_elsewhere()
+        elif self._pool is None or self._elsewhere is not None:
             self._running[0].step()
         else:
-            list(self._pool.map(_advance, [s for s in self._running if not s.finished]))
+            list(self._pool.map(advance, [s for s in self._running if not s.finished]))
         while self._running and self._running[0].finished:
             if self._is_promising(self._running[0]):
                 self._running[0].go_on()
@@ -201,9 +223,22 @@ class Training:
         self._keep_running()
         self._seconds += time.perf_counter() - started
 
+    def _run_elsewhere(self) -> None:
+        """Let a number of starts be run by others."""
+        assert self._elsewhere is not None
+        first, left = len(self._ends), self.max_evaluations - self._n_taken
+        jobs = [
+            StartJob(self.problem, self.plan.of_start(number), self.seed, number, left)
+            for number in range(first, first + self._n_parallel)
+        ]
+        self._running = [
+            Start.from_state(self.problem, job.plan, state, self._evaluate)
+            for job, state in zip(jobs, self._elsewhere(jobs), strict=True)
+        ]
+
     def _keep_running(self) -> None:
         """Begin starts, so that there is one for each thread."""
-        while not self.finished and (
+        while not (self.finished or self._elsewhere) and (
             not self._running
             or sum(not start.finished for start in self._running) < self._n_parallel
         ):
@@ -384,6 +419,7 @@ class Training:
         self.max_evaluations = _checked_budget(state["max_evaluations"])
         self.plan = Plan.from_state(state["plan"])
         self._prepare(threads)
+        self._elsewhere = None
         self._seconds = check_real("seconds", state["seconds"], 0, 1e12)
         self.stopped = check_text("stopped", state["stopped"])
         self._counters = {
@@ -419,10 +455,3 @@ def _checked_budget(max_evaluations: object) -> int:
     if budget > UNLIMITED:
         raise ValueError(f"max_evaluations must be at most 2^53, got {shown(max_evaluations)}.")
     return budget
-
-
-def _advance(start: Start) -> None:
-    """Go on with a start for a while."""
-    until = time.perf_counter() + SLICE
-    while not start.finished and time.perf_counter() < until:
-        start.step()

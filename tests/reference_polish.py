@@ -72,7 +72,9 @@ def iterate(theta, problem, damping):
     """One iteration without ball and ridge: a step, its error and what the model promised."""
     topology, X, Y = problem.topology, problem.train.X, problem.train.y
     G, g = normal_equations(theta, topology, X, Y, shift=problem.output_shift)
-    step = -np.linalg.solve(G + damping * G.diagonal().max() * np.eye(len(theta)), g)
+    largest = G.diagonal().max()
+    S = np.sqrt(largest * np.maximum(G.diagonal(), 1e-12 * largest))
+    step = -np.linalg.solve(G + damping * np.diag(S), g)
     promised = -(step @ G @ step + 2 * g @ step) / Y.size
     trial = theta + step
     A = network.hidden_outputs(trial, topology, X, shift=problem.output_shift)

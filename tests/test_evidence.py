@@ -51,7 +51,7 @@ def dense_evidence(problem, theta, alpha):
 
 
 @pytest.mark.parametrize("shift", [False, True])
-@pytest.mark.parametrize("net", ["2-4-1", "2-3-4-3", "3-2-2-2"])
+@pytest.mark.parametrize("net", ["2-4-1", "2-3-4-3", "3-2-2-2", "2-2-5"])
 def test_the_estimate_is_that_of_the_dense_hessian_of_all_weights(net, shift):
     problem = make_problem(net, K=70, weights=shift, output_shift=shift)
     theta = np.random.default_rng(1).normal(size=problem.topology.dim)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from symbreak import Evaluator, Problem, Topology, _polish_kernels, load_problem, train
+from symbreak import Evaluator, Problem, Topology, _step_kernels, load_problem, train
 from symbreak._linearisation import Linearisation, jacobian_cost
 from symbreak.activations import ACTIVATIONS
 from symbreak.evaluation import network_error
@@ -64,7 +64,7 @@ def full(G):
 
 CASES = [
     (net, activation, shift, weights, alpha)
-    for net in ("2-4-1", "3-4-3-2", "2-3-2-3-3")
+    for net in ("2-4-1", "3-4-3-2", "2-3-2-3-3", "2-2-6")
     for activation in ACTIVATIONS
     for shift, weights, alpha in ((False, False, 0.0), (True, True, 0.3))
 ]
@@ -116,6 +116,36 @@ def test_the_gradient_is_that_of_sixty_digits(size, alpha):
     assert here.g + problem.alpha * theta == pytest.approx(
         exact, rel=1e-10 / size**2, abs=1e-10 * np.abs(exact).max()
     )
+
+
+# From 60 digits, at vectors whose output weights are 1e8 and 1e7.
+DEGENERATE = {
+    0: [
+        4.98991662e00,
+        2.50839985e01,
+        2.12003057e01,
+        3.22508469e-02,
+        -2.04803883e-01,
+        1.36018727e-02,
+    ],
+    3: [13.04085956, -2.84439796, -4.91475223, 0.02573215, -0.03123821, 0.03297601],
+}
+
+
+@pytest.mark.parametrize("seed", DEGENERATE)
+def test_the_gradient_keeps_its_digits_where_hidden_outputs_are_nearly_dependent(seed):
+    """A residual orthogonal up to rounding, times derivatives of 1e8, would have none."""
+    problem = load_problem("autoenc-circle")
+    theta = np.random.default_rng(seed).uniform(-1, 1, size=problem.topology.dim)
+    here = Linearisation(problem)
+    here(theta, 0.0)
+    assert np.abs(here.output_weights).max() > 1e7
+    assert here.g[[0, 20, 40, 55, 60, 75]] == pytest.approx(DEGENERATE[seed], rel=1e-3)
+    G, _ = reference_polish.normal_equations(
+        theta, problem.topology, problem.train.X, problem.train.y
+    )
+    scale = np.sqrt(np.outer(G.diagonal(), G.diagonal()))
+    assert np.abs((full(here.G) - G) / scale).max() <= 1e-3
 
 
 def test_the_jacobian_is_that_of_the_residual_where_the_residual_is_zero():
@@ -199,10 +229,12 @@ def test_a_step_out_of_the_ball_ends_at_the_best_point_of_its_sphere():
     J, g, theta = rng.normal(size=(9, 6)), 30 * rng.normal(size=6), rng.normal(size=6)
     G, damping, alpha, radius = J.T @ J, 0.1, 0.2, 3.0
     v, M, L = np.empty(6), np.empty((6, 6)), np.empty((6, 6))
-    fall = _polish_kernels.damped_step(theta, G, g, alpha, damping, radius, M, L, v)
+    fall = _step_kernels.damped_step(theta, G, g, alpha, damping, radius, M, L, v)
     assert np.linalg.norm(v) == pytest.approx(radius, rel=1e-6)
     d = v - theta
-    gradient = g + (G + damping * np.eye(6)) @ d + alpha * v
+    diagonal = G.diagonal() + alpha
+    S = np.diag(np.sqrt(diagonal.max() * diagonal))
+    gradient = g + (G + damping * S) @ d + alpha * v
     multiplier = -gradient @ v / radius**2
     assert multiplier > 0
     assert gradient + multiplier * v == pytest.approx(0, abs=1e-4 * np.abs(g).max())
@@ -355,6 +387,14 @@ def test_work_is_counted_and_never_exceeds_the_budget():
         assert result.reason == "budget"
         assert result.n_evaluations >= 1 + result.n_iterations * (cost + 1)
     assert polish(theta, problem, max_iterations=4).reason == "max_iterations"
+
+
+def test_work_of_classes_through_tanh_stays_within_the_budget_too():
+    problem = dataclasses.replace(load_problem("two-circles"), output_error="tanh")
+    theta = np.random.default_rng(0).uniform(-1, 1, size=problem.topology.dim)
+    cost = jacobian_cost(problem.topology, len(problem.train))
+    for budget in range(2, 3 * cost + 9):
+        assert polish(theta, problem, max_evaluations=budget).n_evaluations <= budget
 
 
 def test_a_fit_without_residual_ends_at_once():

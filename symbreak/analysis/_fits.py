@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from symbreak._checks import Array
-from symbreak.experiments import Store, StoreError
+from symbreak.experiments import Archive, Store, StoreError
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem, load_problem, problem_names
 
@@ -77,7 +77,7 @@ class Fit:
         return quality
 
 
-def best_fits(store: Store, results: Results) -> dict[str, Fit]:
+def best_fits(store: Store | Archive, results: Results) -> dict[str, Fit]:
     """The best network of each problem whose data can be had again; the others have none."""
     fits = {}
     for name, runs in results.runs.groupby("problem", sort=False):

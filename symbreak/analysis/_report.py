@@ -16,7 +16,7 @@ from symbreak.analysis._figures import (
 )
 from symbreak.analysis._page import render_page
 from symbreak.analysis._results import Results
-from symbreak.experiments import Store
+from symbreak.experiments import open_results
 from symbreak.models import write_text
 
 
@@ -52,7 +52,7 @@ def write_report(
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"a report needs a folder, and {folder} is a file.")
     say("reading the store")
-    with Store(store, create=False) as opened:
+    with open_results(store) as opened:
         drawn = bool(formats and opened.count("run"))
         with drawing_processes("symbreak.analysis._page") if drawn else nullcontext() as pool:
             results = Results.of(opened)

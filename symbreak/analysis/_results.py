@@ -19,7 +19,7 @@ from symbreak.analysis._fits import Fit, best_fits
 from symbreak.analysis._lineup import Lineup
 from symbreak.analysis._paper import paper_problems
 from symbreak.analysis._style import Look, drawn, looks_of
-from symbreak.experiments import RunSpec, Store, StudySpec
+from symbreak.experiments import Archive, RunSpec, Store, StudySpec
 from symbreak.problems import problem_names
 
 TRACE_POINTS = 300  # per run; charts show fewer
@@ -46,7 +46,7 @@ class Results:
     fits: dict[str, Fit] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, store: Store) -> Results:
+    def of(cls, store: Store | Archive) -> Results:
         """Read a store, finished or not."""
         runs = _printable_names(store.frame())
         known = problem_names()

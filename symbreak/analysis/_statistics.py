@@ -54,7 +54,7 @@ def summary(
             for name in ("mean", "std", "median"):
                 row[f"normalised_{name}"] = row[name] / scale
             best = len(means) > 1 and method in means and means[method] == min(means.values())
-            row |= {"best": bool(best), "note": "; ".join(_oddities(values) + trouble)}
+            row |= {"best": bool(best), "note": "; ".join(_caveats(values) + trouble)}
             rows.append({"problem": problem, "family": family, "method": method, **row})
     return pd.DataFrame(rows, columns=columns)
 
@@ -170,7 +170,7 @@ def _moments(values: Array) -> dict[str, Any]:
     }
 
 
-def _oddities(values: Array) -> list[str]:
+def _caveats(values: Array) -> list[str]:
     notes = ["one run, no standard deviation"] if len(values) == 1 else []
     return notes if np.all(np.isfinite(values)) else [*notes, "infinite errors"]
 

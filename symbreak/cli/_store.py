@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from symbreak.cli._console import console, fail
-from symbreak.experiments import Store, check_store, export_csv, export_ioh, merge_stores
+from symbreak.experiments import (
+    Store,
+    check_store,
+    export_csv,
+    export_ioh,
+    merge_stores,
+    write_archive,
+)
 
 app = typer.Typer(
     help="Join, check and export the stores of studies.",
@@ -40,6 +47,17 @@ def check(store: StorePath) -> None:
             f"{store} is sound: {opened.count('run'):,} finished runs, "
             f"{opened.count('failure'):,} failed, {opened.count('checkpoint'):,} under way"
         )
+
+
+@app.command()
+def archive(
+    store: StorePath,
+    folder: Annotated[Path, typer.Argument(help="Where to; made if missing, else added to.")],
+) -> None:
+    """Keep the results as small plain files that can be committed; a report reads them too."""
+    with Store(store, create=False) as opened:
+        written = write_archive(opened, folder)
+    console.print(f"{len(written):,} files written in {folder}")
 
 
 @app.command()

@@ -19,6 +19,7 @@ from symbreak.cli._console import console
 from symbreak.cli._study_view import StudyView, duration
 from symbreak.experiments import (
     BUILT_IN,
+    Archive,
     RunSpec,
     Store,
     StudyResult,
@@ -39,6 +40,9 @@ def study_command(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also try again what failed before.")
     ] = False,
+    archive: Annotated[
+        Path | None, typer.Option(help="Leave out the runs that this archive has.")
+    ] = None,
     checkpoint_every: Annotated[
         float, typer.Option(help="Seconds between checkpoints of a long run.")
     ] = 60.0,
@@ -51,12 +55,13 @@ def study_command(
     part = _parse_shard(shard)
     check_count("--workers", workers, 0)
     check_real("--checkpoint-every", checkpoint_every, 0, 1e9)
+    known = Archive(archive).keys if archive else frozenset()
     if dry_run and not store.exists():
-        counts = Counter((run.problem, run.method) for run in _of_shard(spec, part))
-        _print_plan(spec, counts, part, workers)
+        new = (run for run in _of_shard(spec, part) if run.key not in known)
+        _print_plan(spec, Counter((run.problem, run.method) for run in new), part, workers)
         return
     with Store(store, read_only=dry_run) as opened:
-        todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed)
+        todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed, known=known)
         counts = Counter((run.problem, run.method) for run in todo)
         for difference in opened.differences(spec):
             console.print(f"Note: {difference}; they are kept apart.", markup=False, soft_wrap=True)
@@ -73,6 +78,7 @@ def study_command(
                 workers=workers,
                 shard=part,
                 retry_failed=retry_failed,
+                known=known,
                 checkpoint_every=checkpoint_every,
                 on_run=view.update,
             )

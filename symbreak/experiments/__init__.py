@@ -1,5 +1,6 @@
 """Studies: many runs, done once each, whatever happens in between."""
 
+from symbreak.experiments._archive import Archive, open_results, read_archive, write_archive
 from symbreak.experiments._errors import StoreError
 from symbreak.experiments._estimate import relative_work, seconds_per_evaluation
 from symbreak.experiments._export import export_csv, export_ioh
@@ -11,6 +12,7 @@ from symbreak.experiments._workers import StudyResult, Update, missing_runs, run
 
 __all__ = [
     "BUILT_IN",
+    "Archive",
     "CheckpointError",
     "RunSpec",
     "Store",
@@ -24,7 +26,10 @@ __all__ = [
     "export_ioh",
     "merge_stores",
     "missing_runs",
+    "open_results",
+    "read_archive",
     "relative_work",
     "run_study",
     "seconds_per_evaluation",
+    "write_archive",
 ]

@@ -11,7 +11,7 @@ import os
 import signal
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -61,6 +61,7 @@ def run_study(
     workers: int = 0,
     shard: tuple[int, int] = (1, 1),
     retry_failed: bool = False,
+    known: Collection[str] = (),
     checkpoint_every: float = CHECKPOINT_EVERY,
     on_run: Callable[[Update], object] | None = None,
 ) -> StudyResult:
@@ -72,6 +73,7 @@ def run_study(
         workers: Processes; 0 means one per core. Results do not depend on it.
         shard: ``(i, n)`` takes every n-th run, the i-th first: for job arrays.
         retry_failed: Also try again what failed before.
+        known: Keys of runs to leave out, such as ``Archive.keys``.
         checkpoint_every: Seconds between checkpoints of a long run.
         on_run: Called with an ``Update`` as runs go on, finish or fail.
 
@@ -96,12 +98,13 @@ def run_study(
                 workers=n_workers,
                 shard=shard,
                 retry_failed=retry_failed,
+                known=known,
                 checkpoint_every=seconds,
                 on_run=on_run,
             )
     with only_driver(store.path):
         store.add_study(spec)
-        todo = missing_runs(spec, store, shard=shard, retry_failed=retry_failed)
+        todo = missing_runs(spec, store, shard=shard, retry_failed=retry_failed, known=known)
         return _WorkerPool(store, n_workers, seconds, on_run or (lambda update: None)).do(todo)
 
 
@@ -119,7 +122,12 @@ def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
 
 
 def missing_runs(
-    spec: StudySpec, store: Store, *, shard: tuple[int, int] = (1, 1), retry_failed: bool = False
+    spec: StudySpec,
+    store: Store,
+    *,
+    shard: tuple[int, int] = (1, 1),
+    retry_failed: bool = False,
+    known: Collection[str] = (),
 ) -> Iterator[RunSpec]:
     """The runs that ``run_study`` would do, in its order."""
     check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
@@ -129,6 +137,7 @@ def missing_runs(
         run
         for number, run in enumerate(spec.runs())
         if number % n == i - 1
+        and run.key not in known
         and not store.has(run.key)
         and (retry_failed or not store.has_failed(run.key))
     )

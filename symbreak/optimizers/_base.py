@@ -177,7 +177,7 @@ class Optimizer(ABC):
         errors = check_vectors(errors, f"({n},)", "errors").copy()
         if errors.shape != (n,):
             raise ValueError(f"errors must have shape (n,) = ({n},), got {errors.shape}.")
-        leader, n_finite, finite = _look_through(candidates, errors)
+        leader, n_finite, finite = _settle_errors(candidates, errors)
         if not finite:
             check_finite("candidates", candidates)  # says where
         if errors[leader] < self.best.error:
@@ -300,7 +300,7 @@ def _check_number(name: str, candidates: Array, n: int) -> None:
 
 
 @compiled()
-def _look_through(candidates: Array, errors: Array) -> tuple[int, int, bool]:
+def _settle_errors(candidates: Array, errors: Array) -> tuple[int, int, bool]:
     """Make NaN and infinite errors +inf, in place.
 
     Returns where the smallest error is, how many are finite, and whether all candidates are.

@@ -1,7 +1,7 @@
 """Ways to break the symmetries of a population (Sections 4 and 5).
 
 A breaking is called as ``breaking(population, anchor, rng)`` with a population (N_p, D) and the
-estimate ``anchor`` (D,) of the optimum. It answers a population in which each candidate is
+estimate ``anchor`` (D,) of the optimum. It returns a population in which each candidate is
 replaced by one of its replicas, and which candidates it modified (N_p,); what it was given stays
 as it was. It never changes the function that a candidate computes, nor its error.
 """

@@ -1,0 +1,67 @@
+"""The reference study: the runs of `paper` that studies/paper lacks, and a rerun of those it has.
+
+    python scripts/reference.py run reference.db     # what is missing, cheap problems first
+    python scripts/reference.py run reference.db --problems digits two-spirals --workers 1
+    python scripts/reference.py compare rerun.db     # a rerun against the committed results
+
+`run` adds to studies/paper when a problem is done or Ctrl-C stops it, and goes on where it stopped;
+`python scripts/reproduction.py` then writes the page.
+"""
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from symbreak.experiments import Archive, Store, StudySpec, run_study, write_archive
+
+ARCHIVE = Path(__file__).parent.parent / "studies" / "paper"
+#: Cheap problems first.
+ORDER = (
+    *("syn5", "sinc", "inc-sinc", "two-circles", "sinc2d", "sinc3d", "autoenc-circle"),
+    *("two-spirals", "digits", "autoenc-spiral", "autoenc-sphere"),
+)
+
+
+def run(path: str, problems: list[str], workers: int) -> None:
+    """Do what is missing, problem by problem, and add it to the archive."""
+    spec = StudySpec.load("paper")
+    known = Archive(ARCHIVE).keys if ARCHIVE.exists() else frozenset()
+    with Store(path) as store:
+        for problem in problems:
+            part = dataclasses.replace(spec, problems=(problem,))
+            result = run_study(part, store, workers=workers, known=known)
+            write_archive(store, ARCHIVE)
+            print(f"{problem}: {result.finished} runs added", flush=True)
+            if result.interrupted:
+                sys.exit(f"stopped; go on with: python scripts/reference.py run {path}")
+
+
+def compare(path: str) -> None:
+    """Say how many runs of a store ended as those of the archive, and what the means are."""
+    with Store(path, create=False) as store:
+        here = store.frame()
+    there = Archive(ARCHIVE).frame()
+    both = here.merge(there, on="key", suffixes=("", "_there"))
+    compared = ["error", "network_error", "table_error", "evaluations"]
+    same = np.all([both[name] == both[f"{name}_there"] for name in compared], axis=0)
+    print(f"{same.sum():,} of {len(both):,} runs are the same, bit by bit")
+    print(f"{len(there) - len(both):,} runs of {ARCHIVE} are not in {path}")
+    errors = both[["table_error", "table_error_there"]]
+    print(errors.groupby([both["problem"], both["method"]], sort=False).mean().to_string())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("run", "compare"):
+        commands.add_parser(name).add_argument("store")
+    commands.choices["run"].add_argument("--problems", nargs="+", default=ORDER, choices=ORDER)
+    commands.choices["run"].add_argument("--workers", type=int, default=0)
+    given = parser.parse_args()
+    if given.command == "run":
+        run(given.store, given.problems, given.workers)
+    else:
+        compare(given.store)

@@ -1,0 +1,315 @@
+"""Write docs/reproduction.md from the committed results of the study `paper`.
+
+    python scripts/reproduction.py            # from studies/paper
+    python scripts/reproduction.py estimate   # measure studies/paper/estimate.csv first, minutes
+
+A test checks that the page says what the results say.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from symbreak.analysis import Results
+from symbreak.analysis._claims import NOT_RUN, THREE, WORDS, paper_claims
+from symbreak.analysis._paper import TABLE_1
+from symbreak.experiments import Archive, StudySpec, seconds_per_evaluation
+
+ROOT = Path(__file__).parent.parent
+ARCHIVE = ROOT / "studies" / "paper"
+ESTIMATE = ARCHIVE / "estimate.csv"
+SENSITIVITY = ROOT / "studies" / "sensitivity"
+PAGE = ROOT / "docs" / "reproduction.md"
+SHARES = (0.4, 0.6, 0.7, 0.8, 0.9, 1.0)
+METHODS = [method for three in THREE.values() for method in three]
+
+HEAD = """\
+# The paper, rerun
+
+The study of the paper, Section 6: eleven problems, 50 repetitions, six methods and the two by
+brute force. This page is written by `python scripts/reproduction.py` from the runs in
+[studies/paper](../studies/paper), a row each; `symbreak report studies/paper` draws all figures
+from them, and `make reference` runs the study again. How the paper is read where it leaves a
+choice is in [paper-notes.md](paper-notes.md), how the numbers of evaluations were chosen in
+[budgets.md](../studies/paper/budgets.md).
+"""
+TABLE_TEXT = """\
+## Table 1
+
+Means and standard deviations, divided by the largest mean of the family; training errors, test
+errors for classification. The smallest mean is bold. The paper's row stands above ours.
+"""
+PAIRS_TEXT = """\
+## Significance
+
+Wilcoxon rank-sum tests at 0.05 after a Kruskal-Wallis test, as in the paper, and with Holm's
+adjustment over the three pairs. A12 is the probability that a run of the first is better than one
+of the second.
+"""
+CLAIMS_TEXT = """\
+## The paper's sentences
+
+What Section 6 says about results, one by one. *Fastest*: fewest evaluations to 1.5 times the
+largest median final error of the family, by rank-sum tests. *Fails*: ends above twice (syn5) or
+ten times (sinc2d) the median of the family's best method. *Almost identical*: the 95 % interval of
+the ratio of means, brute force to Algorithm 1, lies within 0.8 and 1.25. *Undecided*: no
+significant difference where the sentence has one.
+"""
+DIFFERENCES_TEXT = """\
+## Where it differs: is it the budget?
+
+The families whose winner or tests differ from the paper's, had the same runs been stopped earlier.
+"""
+SENSITIVITY_TEXT = """\
+## What the conclusions hang on
+
+The same with another reading of the paper, 20 repetitions on five cheap problems: *radius* rescales
+vectors outside the ball to its radius instead of to unit length (paper-notes 1), *tanh* takes the
+printed error of classification (15), *redrawn* draws new data for every repetition (17). Normalised
+means; the smallest of a family is bold.
+"""
+COSTS_TEXT = """\
+## What it cost
+
+Core-seconds of one run, mean over the runs; in brackets what a calibration of a tenth of a second
+foretells, as `symbreak study paper --dry-run` does it.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    results, spec = Results.of(Archive(ARCHIVE)), StudySpec.load("paper")
+    parts = (
+        [HEAD],
+        _progress(results, spec),
+        _agreement(results),
+        _table(results),
+        _pairs(results),
+        _claims(results),
+        _differences(results),
+        _sensitivity(results),
+        _costs(results, spec),
+    )
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _progress(results: Results, spec: StudySpec) -> Iterator[str]:
+    """Which problems are complete."""
+    planned = pd.DataFrame(spec.pairs(), columns=["problem", "method"])
+    total = planned.groupby("problem").size() * spec.repetitions
+    done = results.runs.groupby("problem").size()
+    yield "## What is done"
+    yield ""
+    yield "| problem | evaluations | runs | of |"
+    yield "|---|---:|---:|---:|"
+    budgets = {run.problem: run.max_evaluations for run in spec.first_runs()}
+    for problem in spec.problems:
+        n = int(done.get(problem, 0))
+        yield f"| {problem} | {budgets[problem]:,} | {n:,} | {total[problem]:,} |"
+    yield f"| all | | {len(results.runs):,} | {spec.n_runs:,} |"
+    yield ""
+    if len(results.runs) < spec.n_runs:
+        yield "The study goes on; what follows speaks of the runs that are there."
+        yield ""
+
+
+def _agreement(results: Results) -> Iterator[str]:
+    """In how many cells the paper and this study agree."""
+    families, pairs = results.agreement.families, results.agreement.pairs
+    known = families[families["same_winner"].notna()]
+    judged = pairs[pairs["agree"].notna()]
+    proximity = known["winner_here"].isin([three[2] for three in THREE.values()])
+    verdicts = paper_claims(results)["verdict"].value_counts()
+    yield "## How far it agrees"
+    yield ""
+    yield "| | here | of |"
+    yield "|---|---:|---:|"
+    rows = [
+        ("SB has the smallest mean of its family, as in the paper", proximity.sum(), len(known)),
+        ("the same order of the three", sum(known["same_order"]), len(known)),
+        ("the same outcome of a rank-sum test", sum(judged["agree"]), len(judged)),
+    ]
+    yield from (f"| {text} | {n} | {of} |" for text, n, of in rows)
+    for word in (*WORDS.values(), NOT_RUN):
+        yield f"| sentences {word} | {verdicts.get(word, 0)} | {verdicts.sum()} |"
+    yield ""
+
+
+def _table(results: Results) -> Iterator[str]:
+    """Table 1, the paper's numbers above ours."""
+    cells = results.agreement.cells.set_index(["problem", "method"])
+    yield TABLE_TEXT
+    yield "| problem | | " + " | ".join(METHODS) + " |"
+    yield "|---|---|" + "---:|" * len(METHODS)
+    for problem in TABLE_1:
+        for where in ("paper", "here"):
+            texts = [_cell(cells.loc[(problem, method)], where) for method in METHODS]
+            if any(texts):
+                name = problem if where == "paper" else ""
+                yield f"| {name} | {where} | {' | '.join(texts)} |"
+    yield ""
+    yield "| problem | family | order in the paper | order here | same |"
+    yield "|---|---|---|---|---|"
+    for row in results.agreement.families.itertuples():
+        if row.same_order is not None and not pd.isna(row.same_order):
+            same = "yes" if row.same_order else "winner" if row.same_winner else "no"
+            orders = f"{row.order_paper} | {row.order_here}"
+            yield f"| {row.problem} | {row.family} | {orders} | {same} |"
+    yield ""
+
+
+def _cell(cell: pd.Series, where: str) -> str:
+    mean, std, best = (cell[f"{name}_{where}"] for name in ("mean", "std", "best"))
+    if np.isnan(mean):
+        return ""
+    text = f"{mean:.3f} ± {std:.3f}"
+    return f"**{text}**" if best else text
+
+
+def _pairs(results: Results) -> Iterator[str]:
+    """Every pair of a family: significant in the paper, here raw and with Holm's adjustment."""
+    yield PAIRS_TEXT
+    yield "| problem | pair | paper | here | p | p (Holm) | A12 | agree |"
+    yield "|---|---|---|---|---:|---:|---:|---|"
+    tests = results.pairwise.set_index(["problem", "a", "b"])
+    for pair in results.agreement.pairs.itertuples():
+        if pair.agree is None or pd.isna(pair.agree):
+            continue
+        test = tests.loc[(pair.problem, pair.a, pair.b)]
+        words = [_sign(pair.significant_paper), _sign(test.significant)]
+        if test.significant != test.significant_holm:
+            words[1] += " (not with Holm)"
+        numbers = f"{test.p:.2g} | {test.p_holm:.2g} | {test.a12:.2f}"
+        agree = "yes" if pair.agree else "**no**"
+        yield f"| {pair.problem} | {pair.a}, {pair.b} | {' | '.join(words)} | {numbers} | {agree} |"
+    yield ""
+
+
+def _sign(significant: bool) -> str:
+    return "differ" if significant else "do not differ"
+
+
+def _claims(results: Results) -> Iterator[str]:
+    """The sentences of the paper."""
+    yield CLAIMS_TEXT
+    yield "| problem | the paper | verdict | numbers here |"
+    yield "|---|---|---|---|"
+    for row in paper_claims(results).itertuples():
+        word = f"**{row.verdict}**" if row.verdict == WORDS[False] else row.verdict
+        yield f"| {row.problem} | {row.claim} | {word} | {row.numbers} |"
+    yield ""
+
+
+def _differences(results: Results) -> Iterator[str]:
+    """Families that disagree, at shares of their budget."""
+    families = results.agreement.families
+    known = families[families["same_winner"].notna()]
+    agree = known["same_winner"].astype(bool)
+    agree &= known["pairs_agreeing"] == known["pairs_compared"]
+    yield DIFFERENCES_TEXT
+    yield "| problem and family | evaluations | plain | INV-SB | SB | tests as in the paper |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for row in known[~agree].itertuples():
+        for share in SHARES:
+            cut = _stopped_earlier(results, row.problem, share)
+            cells = cut.agreement.cells.set_index(["problem", "method"])
+            texts = [_cell(cells.loc[(row.problem, m)], "here") for m in THREE[row.family]]
+            found = cut.agreement.families.set_index(["problem", "family"])
+            pairs = found.loc[(row.problem, row.family)]
+            evaluations = f"{share * cut.runs['max_evaluations'].max():,.0f}"
+            texts.append(f"{pairs.pairs_agreeing} of {pairs.pairs_compared}")
+            yield f"| {row.problem}, {row.family} | {evaluations} | {' | '.join(texts)} |"
+    yield ""
+
+
+def _stopped_earlier(results: Results, problem: str, share: float) -> Results:
+    """The runs of a problem as they were at a share of their budget."""
+    runs = results.runs[results.runs["problem"] == problem]
+    rates = results.rates[results.rates["problem"] == problem] if len(results.rates) else ()
+    curves = rates if len(rates) else results.curves[results.curves["problem"] == problem]
+    until = curves[curves["evaluations"] <= share * runs["max_evaluations"].max()]
+    names = ["problem", "method", "repetition"]
+    last = until.groupby(names)[until.columns[-1]].last().rename("until")
+    runs = runs.join(last, on=names)
+    return dataclasses.replace(results, runs=runs.assign(table_error=runs["until"]))
+
+
+def _sensitivity(results: Results) -> Iterator[str]:
+    """Normalised means under other readings, beside those of the study."""
+    yield SENSITIVITY_TEXT
+    yield "| problem | reading | runs | " + " | ".join(METHODS) + " |"
+    yield "|---|---|---:|" + "---:|" * len(METHODS)
+    readings = {"as in the study": results.summary}
+    for file in sorted(SENSITIVITY.glob("*.toml")):
+        folder = file.with_suffix("")
+        if folder.exists():
+            readings[file.stem] = Results.of(Archive(folder)).summary
+    changed = {name for table in list(readings.values())[1:] for name in table["problem"]}
+    for problem in TABLE_1:
+        for reading, table in readings.items():
+            rows = table[table["problem"] == problem].set_index("method")
+            if problem in changed and set(METHODS) <= set(rows.index):
+                cells = [_mean(rows.loc[method]) for method in METHODS]
+                n = int(rows.loc[METHODS, "n"].sum())
+                yield f"| {problem} | {reading} | {n} | {' | '.join(cells)} |"
+    if not changed:
+        yield "| not run yet |" + " |" * (len(METHODS) + 2)
+    yield ""
+
+
+def _mean(row: pd.Series) -> str:
+    text = f"{row['normalised_mean']:.3f}"
+    return f"**{text}**" if row["best"] else text
+
+
+def _costs(results: Results, spec: StudySpec) -> Iterator[str]:
+    """Core-seconds per run, measured and as a plan."""
+    seconds = results.runs.pivot_table(
+        index="problem", columns="method", values="seconds", aggfunc="mean"
+    )
+    estimate = pd.read_csv(ESTIMATE).pivot(index="problem", columns="method", values="seconds")
+    yield COSTS_TEXT
+    yield "| problem | " + " | ".join(spec.methods) + " | all, hours |"
+    yield "|---|" + "---:|" * (len(spec.methods) + 1)
+    hours = {}
+    for problem in spec.problems:
+        texts = []
+        for method in spec.methods:
+            plan = estimate.loc[problem].get(method, np.nan)
+            found = seconds[method].get(problem, np.nan) if method in seconds else np.nan
+            texts.append(_cost(found, plan))
+            each = plan if np.isnan(found) else found
+            hours[problem, method] = 0 if np.isnan(each) else each * spec.repetitions / 3600
+        total = sum(hours[problem, method] for method in spec.methods)
+        yield f"| {problem} | {' | '.join(texts)} | {total:.2f} |"
+    yield ""
+    yield f"In all {sum(hours.values()):.1f} core-hours, by the plan where nothing was run yet."
+
+
+def _cost(found: float, plan: float) -> str:
+    if np.isnan(plan):
+        return ""
+    return f"({plan:.2g})" if np.isnan(found) else f"{found:.2g} ({plan:.2g})"
+
+
+def write_estimate() -> None:
+    """Calibrate every pair of the study, as a dry run does."""
+    rows = []
+    for run in StudySpec.load("paper").first_runs():
+        seconds_per_evaluation(run, at_least=0)  # loads compiled code
+        seconds = seconds_per_evaluation(run) * run.max_evaluations
+        row = {"problem": run.problem, "method": run.method, "evaluations": run.max_evaluations}
+        rows.append(row | {"seconds": f"{seconds:.3g}"})
+    pd.DataFrame(rows).to_csv(ESTIMATE, index=False)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["estimate"]:
+        write_estimate()
+    elif sys.argv[1:]:
+        sys.exit(__doc__)
+    PAGE.write_text(page(), encoding="utf-8")

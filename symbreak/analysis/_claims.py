@@ -1,0 +1,320 @@
+"""Every sentence of the paper's Section 6 about a result, checked on the results at hand.
+
+Sentences on significance are about the tests of ``statistics``; what words such as "fails" and
+"fastest" mean here in numbers is said with each check.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from symbreak._checks import Array
+from symbreak.analysis._results import Results
+from symbreak.analysis._statistics import FEW, LEVEL, pairwise
+
+WORDS = {True: "confirmed", False: "contradicted", None: "undecided"}
+NOT_RUN = "not run yet"
+#: The paper's three of a family: plain, invariant and proximity.
+THREE = {
+    "DE": ("DE", "DE-INV-SB", "DE-SB"),
+    "CMA-ES": ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB"),
+}
+#: Medians within this factor are the same error.
+SAME = 1.1
+
+Answer = tuple[bool | None, str]
+Check = Callable[[Results, str], Answer]
+
+
+class Claim(NamedTuple):
+    """A sentence of the paper, the methods it is about, and how to check it on a problem."""
+
+    problem: str
+    sentence: str
+    methods: tuple[str, ...]
+    check: Check
+
+
+def paper_claims(results: Results) -> pd.DataFrame:
+    """Each claim with its verdict: problem, claim, verdict, numbers.
+
+    A claim is checked when each method that it names has five runs on the problem.
+    """
+    rows = []
+    done = Counter(zip(results.runs["problem"], results.runs["method"], strict=True))
+    for claim in CLAIMS:
+        ready = all(done[claim.problem, m] >= FEW for m in claim.methods)
+        answer, numbers = claim.check(results, claim.problem) if ready else (None, "")
+        rows.append(
+            {
+                "problem": claim.problem,
+                "claim": claim.sentence,
+                "verdict": WORDS[answer] if ready else NOT_RUN,
+                "numbers": numbers,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def no_difference(family: str) -> Check:
+    """The Kruskal-Wallis test over the three does not reject."""
+
+    def check(results: Results, problem: str) -> Answer:
+        p = _row(results.kruskal_wallis, problem, family).p
+        return bool(p >= LEVEL), f"Kruskal-Wallis p = {p:.2g}"
+
+    return check
+
+
+def significant(*pairs: tuple[str, str], rate: str = "") -> Check:
+    """Every pair differs by the rank-sum test; with ``rate`` in that column of the runs."""
+
+    def check(results: Results, problem: str) -> Answer:
+        tests = [_test(results, problem, pair, rate) for pair in pairs]
+        failed = [test for test in tests if not test.significant]
+        shown = failed or [max(tests, key=lambda test: test.p)]
+        words = "; ".join(f"{test.a} against {test.b} p = {test.p:.2g}" for test in shown)
+        return not failed, words if failed else f"largest p: {words}"
+
+    return check
+
+
+def not_significant(a: str, b: str, rate: str = "") -> Check:
+    """The rank-sum test finds no difference."""
+
+    def check(results: Results, problem: str) -> Answer:
+        test = _test(results, problem, (a, b), rate)
+        return not test.significant, f"p = {test.p:.2g}, A12 {test.a12:.2f}"
+
+    return check
+
+
+def better(a: str, *others: str) -> Check:
+    """Smaller by the rank-sum test; contradicted if the difference is the other way."""
+
+    def check(results: Results, problem: str) -> Answer:
+        tests = [_test(results, problem, (a, other)) for other in others]
+        means = _means(results, problem)
+        numbers = [f"{name} {means[name]:.3g}" for name in (a, *others)]
+        answer = _all(None if not t.better else t.better == a for t in tests)
+        p = max(test.p for test in tests)
+        return answer, f"means {', '.join(numbers)}; p = {p:.2g}"
+
+    return check
+
+
+def same_error(family: str) -> Check:
+    """Medians within a tenth of each other; contradicted beyond a half."""
+
+    def check(results: Results, problem: str) -> Answer:
+        medians = [float(np.median(_errors(results, problem, m))) for m in THREE[family]]
+        ratio = max(medians) / min(medians)
+        answer = True if ratio <= SAME else False if ratio > 1.5 else None
+        numbers = ", ".join(f"{m} {v:.4g}" for m, v in zip(THREE[family], medians, strict=True))
+        return answer, f"medians {numbers}"
+
+    return check
+
+
+def fastest(method: str, family: str) -> Check:
+    """Fewest evaluations to 1.5 times the largest of the family's median final errors.
+
+    More than half of the runs of every method get there, and it is well above the noise where
+    all converge. Runs that do not count as slowest; rank-sum test against each of the others.
+    """
+
+    def check(results: Results, problem: str) -> Answer:
+        target = 1.5 * max(float(np.median(_errors(results, problem, m))) for m in THREE[family])
+        times = {m: _evaluations_to(results, problem, m, target) for m in THREE[family]}
+        answers, medians = [], {m: float(np.median(t)) for m, t in times.items()}
+        for other in THREE[family]:
+            if other != method:
+                p = float(stats.mannwhitneyu(times[method], times[other]).pvalue)
+                ahead = medians[method] < medians[other]
+                answers.append(ahead if p < LEVEL else None)
+        numbers = ", ".join(f"{m} {value:,.0f}" for m, value in medians.items())
+        return _all(answers), f"median evaluations to {target:.3g}: {numbers}"
+
+    return check
+
+
+def failing(method: str, family: str, shares: tuple[float, float], factor: float) -> Check:
+    """A run fails if it ends above ``factor`` times the median of the family's best method.
+
+    The share of such runs must lie within ``shares``.
+    """
+
+    def check(results: Results, problem: str) -> Answer:
+        best = min(float(np.median(_errors(results, problem, m))) for m in THREE[family])
+        errors = _errors(results, problem, method)
+        failed = int((errors > factor * best).sum())
+        answer = shares[0] <= failed / len(errors) <= shares[1]
+        return answer, f"{failed} of {len(errors)} runs end above {factor * best:.2g}"
+
+    return check
+
+
+def almost_identical(family: str) -> Check:
+    """The 95 % interval of the ratio of means lies within [0.8, 1.25]."""
+
+    def check(results: Results, problem: str) -> Answer:
+        row = _row(results.ideal, problem, family)
+        answer = True if row.similar else None if row.verdict == "undecided" else False
+        return answer, f"ratio of means {row.ratio:.2f}, interval {row.low:.2f} to {row.high:.2f}"
+
+    return check
+
+
+def _row(frame: pd.DataFrame, problem: str, family: str) -> Any:
+    return frame[(frame["problem"] == problem) & (frame["family"] == family)].iloc[0]
+
+
+def _test(results: Results, problem: str, pair: tuple[str, str], rate: str = "") -> Any:
+    """The row of the rank-sum test of two methods, in whichever order."""
+    tests = pairwise(results.runs, rate) if rate else results.pairwise
+    here = tests["problem"] == problem
+    either = [here & (tests["a"] == a) & (tests["b"] == b) for a, b in (pair, pair[::-1])]
+    return tests[either[0] | either[1]].iloc[0]
+
+
+def _errors(results: Results, problem: str, method: str) -> Array:
+    runs = results.runs
+    chosen = (runs["problem"] == problem) & (runs["method"] == method)
+    return runs.loc[chosen, "error"].to_numpy(np.float64)
+
+
+def _means(results: Results, problem: str) -> dict[str, float]:
+    rows = results.summary[results.summary["problem"] == problem]
+    return dict(zip(rows["method"], rows["mean"], strict=True))
+
+
+def _evaluations_to(results: Results, problem: str, method: str, target: float) -> Array:
+    """When each run first had an error no greater than the target; infinite if never."""
+    curves = results.curves
+    curves = curves[(curves["problem"] == problem) & (curves["method"] == method)]
+    reached = curves["evaluations"].where(curves["error"] <= target * (1 + 1e-5), np.inf)
+    return reached.groupby(curves["repetition"]).min().to_numpy(np.float64)
+
+
+def _all(answers: Any) -> bool | None:
+    """False if one is, else undecided if one is, else True."""
+    found = list(answers)
+    return False if False in found else None if None in found else True
+
+
+def _pairs(family: str) -> list[tuple[str, str]]:
+    return list(combinations(THREE[family], 2))
+
+
+def _all_significant(problem: str) -> Iterator[Claim]:
+    for family, three in THREE.items():
+        sentence = f"{family} family: all pairwise differences are significant"
+        yield Claim(problem, sentence, three, significant(*_pairs(family)))
+
+
+def _fastest(problem: str, sentence: str) -> Iterator[Claim]:
+    for family, three in THREE.items():
+        yield Claim(problem, sentence.format(three[2]), three, fastest(three[2], family))
+
+
+def _best(problem: str, sentence: str) -> Iterator[Claim]:
+    for three in THREE.values():
+        yield Claim(problem, sentence.format(three[2]), three, better(three[2], *three[:2]))
+
+
+def _claims() -> Iterator[Claim]:
+    """In the order of the paper."""
+    de, cma = THREE.values()
+    yield from _syn5(de, cma)
+    yield from _all_significant("sinc")
+    yield Claim("sinc", "DE-SB clearly outperforms DE and DE-INV-SB", de, better(de[2], *de[:2]))
+    yield Claim("sinc", "CMA-ES-SB is the fastest of its family", cma, fastest(cma[2], "CMA-ES"))
+    yield from _all_significant("inc-sinc")
+    sentence = "INV-SB leads to an improvement for DE"
+    yield Claim("inc-sinc", sentence, de, better("DE-INV-SB", "DE"))
+    sentence = "INV-SB shows inferior performance on CMA-ES"
+    yield Claim("inc-sinc", sentence, cma, better("CMA-ES", "CMA-ES-INV-SB"))
+    yield from _fastest("inc-sinc", "{} is the fastest of its family")
+    yield from _sinc2d(de, cma)
+    yield from _all_significant("sinc3d")
+    yield from _fastest("sinc3d", "{} is the fastest of its family")
+    sentence = "CMA-ES-INV-SB clearly outperforms CMA-ES"
+    yield Claim("sinc3d", sentence, cma, better("CMA-ES-INV-SB", "CMA-ES"))
+    yield from _all_significant("autoenc-circle")
+    yield from _best("autoenc-circle", "{} improves the training")
+    yield from _all_significant("autoenc-spiral")
+    yield from _all_significant("autoenc-sphere")
+    yield from _fastest("autoenc-sphere", "{} is significantly faster than the others")
+    yield from _all_significant("two-circles")
+    yield from _best("two-circles", "{} dominates the performances")
+    yield from _two_spirals(de, cma)
+    yield from _all_significant("digits")
+    yield from _fastest("digits", "{} is the fastest of its family")
+    for problem in ("syn5", "sinc", "inc-sinc"):
+        for family, three in THREE.items():
+            sentence = f"{three[2]} and {three[2]}-BF are almost identical"
+            both = (three[2], f"{three[2]}-BF")
+            yield Claim(problem, sentence, both, almost_identical(family))
+
+
+def _syn5(de: tuple[str, ...], cma: tuple[str, ...]) -> Iterator[Claim]:
+    def claim(sentence: str, three: tuple[str, ...], check: Check) -> Claim:
+        return Claim("syn5", sentence, three, check)
+
+    yield claim("DE family: no significant difference", de, no_difference("DE"))
+    sentence = "CMA-ES and CMA-ES-SB do not differ, by a narrow margin (p = 0.08)"
+    yield claim(sentence, cma, not_significant("CMA-ES", "CMA-ES-SB"))
+    check = significant(("CMA-ES", "CMA-ES-INV-SB"), ("CMA-ES-INV-SB", "CMA-ES-SB"))
+    yield claim("CMA-ES family: the other pairs differ significantly", cma, check)
+    yield claim("all DE variants reach the same low error", de, same_error("DE"))
+    yield claim("DE-SB shows the fastest decrease in error", de, fastest("DE-SB", "DE"))
+    check = failing("CMA-ES", "CMA-ES", (0.01, 0.25), factor=2)
+    yield claim("CMA-ES fails to reach a low error in a few runs", cma, check)
+    check = failing("CMA-ES-SB", "CMA-ES", (0, 0), factor=2)
+    yield claim("CMA-ES-SB reaches a relatively low error in all runs", cma, check)
+
+
+def _sinc2d(de: tuple[str, ...], cma: tuple[str, ...]) -> Iterator[Claim]:
+    def claim(sentence: str, three: tuple[str, ...], check: Check) -> Claim:
+        return Claim("sinc2d", sentence, three, check)
+
+    sentence = "DE family: all pairwise differences are significant"
+    yield claim(sentence, de, significant(*_pairs("DE")))
+    check = significant(("CMA-ES", "CMA-ES-SB"), ("CMA-ES-INV-SB", "CMA-ES-SB"))
+    yield claim("CMA-ES-SB differs significantly from CMA-ES and CMA-ES-INV-SB", cma, check)
+    check = not_significant("CMA-ES", "CMA-ES-INV-SB")
+    yield claim("CMA-ES and CMA-ES-INV-SB do not differ significantly", cma, check)
+    for method in cma[:2]:
+        check = failing(method, "CMA-ES", (0.9, 1), factor=10)
+        yield claim(f"{method} fails to solve the problem completely", cma, check)
+    check = failing("CMA-ES-SB", "CMA-ES", (0, 0.5), factor=10)
+    yield claim("CMA-ES-SB trains in the majority of the runs", cma, check)
+
+
+def _two_spirals(de: tuple[str, ...], cma: tuple[str, ...]) -> Iterator[Claim]:
+    def claim(sentence: str, three: tuple[str, ...], check: Check) -> Claim:
+        return Claim("two-spirals", sentence, three, check)
+
+    rate = "train_rate"
+    sentence = "DE and DE-INV-SB do not differ significantly on the {} set"
+    yield claim(sentence.format("training"), de, not_significant("DE", "DE-INV-SB", rate))
+    yield claim(sentence.format("test"), de, not_significant("DE", "DE-INV-SB"))
+    sentence = "CMA-ES and CMA-ES-INV-SB do not differ significantly on the test set"
+    yield claim(sentence, cma, not_significant("CMA-ES", "CMA-ES-INV-SB"))
+    check = significant(("CMA-ES", "CMA-ES-INV-SB"), rate=rate)
+    yield claim("CMA-ES and CMA-ES-INV-SB do on the training set", cma, check)
+    for three in (de, cma):
+        check = significant((three[0], three[2]), (three[1], three[2]))
+        yield claim(f"{three[2]} differs significantly from the others", three, check)
+    yield from _best("two-spirals", "{} continues to show the best results")
+
+
+#: All of them.
+CLAIMS = tuple(_claims())

@@ -1,0 +1,81 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from symbreak.analysis import Lineup, Results
+from symbreak.analysis._claims import CLAIMS, paper_claims
+from symbreak.problems import problem_names
+
+EMPTY = pd.DataFrame(columns=["problem", "method", "repetition", "evaluations", "error"])
+
+
+def results(levels, n=12, problem="sinc"):
+    """Runs whose errors lie around the levels; curves fall to them, the lower the faster."""
+    rng = np.random.default_rng(5)
+    runs, curves = [], []
+    for method, level in levels.items():
+        family = "CMA-ES" if method.startswith("CMA-ES") else "DE"
+        role = "plain" if method == family else "invariant" if "INV" in method else "proximity"
+        for repetition, factor in enumerate(rng.uniform(0.95, 1.05, size=n)):
+            names = {"problem": problem, "method": method, "repetition": repetition}
+            error = level * factor
+            runs.append(
+                names | {"family": family, "role": role, "error": error, "table_error": error}
+            )
+            steps = ((100, 100 * error), (int(1e5 * error) + 200, error))
+            curves += [names | {"evaluations": at, "error": value} for at, value in steps]
+    table = pd.DataFrame(runs)
+    frames = (table, pd.DataFrame(curves), EMPTY, EMPTY, EMPTY, EMPTY)
+    return Results(*frames, {problem: {}}, [], Lineup.of(table))
+
+
+def verdicts(found, problem="sinc"):
+    table = paper_claims(found)
+    table = table[table["problem"] == problem]
+    return dict(zip(table["claim"], table["verdict"], strict=True))
+
+
+def test_clear_differences_confirm_and_reversed_ones_contradict():
+    clear = verdicts(results({"DE": 0.3, "DE-INV-SB": 0.2, "DE-SB": 0.1}))
+    assert clear["DE family: all pairwise differences are significant"] == "confirmed"
+    assert clear["DE-SB clearly outperforms DE and DE-INV-SB"] == "confirmed"
+    reversed_ = verdicts(results({"DE": 0.1, "DE-INV-SB": 0.2, "DE-SB": 0.3}))
+    assert reversed_["DE-SB clearly outperforms DE and DE-INV-SB"] == "contradicted"
+
+
+def test_equal_samples_contradict_differences_and_leave_better_undecided():
+    equal = verdicts(results({"DE": 0.2, "DE-INV-SB": 0.2, "DE-SB": 0.2}))
+    assert equal["DE family: all pairwise differences are significant"] == "contradicted"
+    assert equal["DE-SB clearly outperforms DE and DE-INV-SB"] == "undecided"
+
+
+def test_methods_without_runs_are_not_run_yet():
+    found = verdicts(results({"DE": 0.3, "DE-INV-SB": 0.2, "DE-SB": 0.1}))
+    assert found["CMA-ES-SB is the fastest of its family"] == "not run yet"
+    few = verdicts(results({"DE": 0.3, "DE-INV-SB": 0.2, "DE-SB": 0.1}, n=4))
+    assert set(few.values()) == {"not run yet"}
+
+
+@pytest.mark.parametrize(("sb", "verdict"), [(0.1, "confirmed"), (0.45, "contradicted")])
+def test_the_fastest_needs_the_fewest_evaluations(sb, verdict):
+    levels = {"CMA-ES": 0.3, "CMA-ES-INV-SB": 0.4, "CMA-ES-SB": sb}
+    found = verdicts(results(levels))
+    assert found["CMA-ES-SB is the fastest of its family"] == verdict
+
+
+def test_on_syn5_failures_and_equal_medians_are_counted():
+    names = "syn5", {"DE": 1.0, "DE-INV-SB": 1.05, "DE-SB": 1.0}
+    found = verdicts(results(names[1], problem=names[0]), "syn5")
+    assert found["all DE variants reach the same low error"] == "confirmed"
+    apart = verdicts(results({**names[1], "DE": 2.0}, problem="syn5"), "syn5")
+    assert apart["all DE variants reach the same low error"] == "contradicted"
+    levels = {"CMA-ES": 0.1, "CMA-ES-INV-SB": 0.2, "CMA-ES-SB": 0.1}
+    some = results(levels, problem="syn5")
+    claim = "CMA-ES fails to reach a low error in a few runs"
+    assert verdicts(some, "syn5")[claim] == "contradicted"
+    some.runs.loc[some.runs["method"] == "CMA-ES", "error"] *= np.where(np.arange(12) < 2, 5, 1)
+    assert verdicts(some, "syn5")[claim] == "confirmed"
+
+
+def test_every_problem_of_the_paper_has_claims():
+    assert {claim.problem for claim in CLAIMS} == set(problem_names())

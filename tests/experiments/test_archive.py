@@ -1,0 +1,184 @@
+import gzip
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from symbreak.analysis import Results, evaluations_to_targets, target_table
+from symbreak.experiments import (
+    Archive,
+    Store,
+    StoreError,
+    StudySpec,
+    missing_runs,
+    open_results,
+    write_archive,
+)
+from symbreak.experiments._archive import CURVE_STEP
+from symbreak.experiments._workers import run_study
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+@pytest.fixture(scope="module")
+def store():
+    with Store(GOLDEN / "small.db", create=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path, store):
+    write_archive(store, tmp_path / "archive")
+    return tmp_path / "archive"
+
+
+def test_rows_of_runs_come_back_exactly(store, folder):
+    pd.testing.assert_frame_equal(Archive(folder).frame(), store.frame())
+
+
+def test_statistics_of_an_archive_are_those_of_its_store(store, folder):
+    here, there = Results.of(store), Results.of(Archive(folder))
+    for name in ("summary", "kruskal_wallis", "pairwise", "ideal"):
+        pd.testing.assert_frame_equal(getattr(there, name), getattr(here, name))
+    assert there.facts == here.facts
+    assert there.studies == here.studies
+    assert list(there.failures.columns) == list(here.failures.columns)
+
+
+def test_thinned_curves_reach_their_targets_never_earlier_and_at_most_two_percent_later(
+    store, folder
+):
+    runs, archive = store.frame(), Archive(folder)
+    targets = target_table(runs)
+    exact, thin = (
+        evaluations_to_targets(runs, curves, targets)
+        for curves in (store.curves(), archive.curves())
+    )
+    solved = exact["solved"]
+    assert solved.any()
+    assert (thin["solved"] == solved).all()
+    late = (thin["hit"] / exact["hit"])[solved]
+    # errors are rounded to six digits, so a run may just miss or meet its own target
+    assert late.between(1 - 1e-9, CURVE_STEP + 1e-9).mean() > 0.98
+    assert len(archive.curves()) < len(store.curves())
+
+
+def test_thinned_curves_keep_the_first_and_the_last_point_of_every_run(store, folder):
+    names = ["problem", "method", "repetition"]
+    for end in ("first", "last"):
+        full, thin = (
+            getattr(frame.groupby(names), end)()
+            for frame in (store.curves(), Archive(folder).curves())
+        )
+        assert (full["evaluations"] == thin["evaluations"]).all()
+        np.testing.assert_allclose(thin["error"], full["error"], rtol=1e-5)
+
+
+def test_writing_again_changes_no_byte(store, folder):
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert write_archive(store, folder) == []
+    shutil.rmtree(folder)
+    write_archive(store, folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+SMALL = """
+problems = ["syn5", "sinc"]
+methods = ["DE"]
+repetitions = 2
+[budgets]
+syn5 = 160
+sinc = 240
+"""
+
+
+def run_part(path, spec, problem):
+    """The runs of one problem, in a store of their own."""
+    part = [run for run in spec.runs() if run.problem == problem]
+    with Store(path) as opened:
+        opened.add_study(spec)
+        for run in part:
+            training = run.start()
+            while not training.finished:
+                training.step()
+            opened.add(run, training.record())
+    return path
+
+
+def test_an_archive_grows_by_stores_and_files_of_finished_problems_stay(tmp_path):
+    spec = StudySpec.parse(SMALL, name="small")
+    folder = tmp_path / "archive"
+    for problem in ("syn5", "sinc"):
+        with Store(run_part(tmp_path / f"{problem}.db", spec, problem)) as opened:
+            written = write_archive(opened, folder)
+        assert {path.parent.name for path in written} == {"archive", problem}
+    archive = Archive(folder)
+    assert archive.count("run") == 4
+    assert archive.keys == {run.key for run in spec.runs()}
+    assert archive.studies() == [("small", SMALL)]
+    assert set(archive.problems()) == {"syn5", "sinc"}
+
+
+def test_a_study_leaves_out_what_an_archive_has(tmp_path):
+    spec = StudySpec.parse(SMALL)
+    with Store(run_part(tmp_path / "a.db", spec, "syn5")) as opened:
+        write_archive(opened, tmp_path / "archive")
+    known = Archive(tmp_path / "archive").keys
+    with Store(tmp_path / "b.db") as other:
+        left = list(missing_runs(spec, other, known=known))
+        assert [run.problem for run in left] == ["sinc", "sinc"]
+        run_study(spec, other, workers=1, known=known)
+        assert {run.key for run in left} == set(other.frame()["key"])
+
+
+def test_other_results_under_the_same_names_are_refused(tmp_path, folder):
+    spec = StudySpec.parse(SMALL.replace("160", "240"), name="small")
+    with (
+        Store(run_part(tmp_path / "other.db", spec, "syn5")) as opened,
+        pytest.raises(ValueError, match=r"such as syn5 DE 0, .* of their own"),
+    ):
+        write_archive(opened, folder)
+
+
+def test_a_folder_opens_as_an_archive_and_a_file_as_a_store(folder):
+    with open_results(folder) as archive, open_results(GOLDEN / "small.db") as store:
+        assert isinstance(archive, Archive)
+        assert isinstance(store, Store)
+
+
+def test_what_is_no_archive_or_damaged_is_refused_in_words(tmp_path, folder):
+    with pytest.raises(StoreError, match=r"no archive at .*archive\.json"):
+        Archive(tmp_path)
+    file = next(folder.glob("*/runs.csv.gz"))
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(StoreError, match=r"runs\.csv\.gz is damaged"):
+        Archive(folder).frame()
+    file.write_bytes(gzip.compress(b"problem,error\nsyn5,low\n"))
+    with pytest.raises(StoreError, match=r"runs\.csv\.gz is damaged"):
+        Archive(folder).frame()
+    (folder / "archive.json").write_text('{"format": 99}')
+    with pytest.raises(StoreError, match="format 99"):
+        Archive(folder)
+    (folder / "archive.json").write_text("[]")
+    with pytest.raises(StoreError, match="damaged"):
+        Archive(folder)
+
+
+def test_the_command_line_archives_a_store_and_leaves_out_what_is_archived(tmp_path):
+    study, store, folder = tmp_path / "small.toml", tmp_path / "a.db", tmp_path / "archive"
+    study.write_text(SMALL)
+    run_part(store, StudySpec.load(study), "syn5")
+    steps = (
+        ["store", "archive", store, folder],
+        ["study", study, "--store", tmp_path / "b.db", "--archive", folder, "--workers", 1],
+    )
+    for step in steps:
+        command = [sys.executable, "-m", "symbreak", *map(str, step)]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert result.returncode == 0, result.stderr
+    with Store(tmp_path / "b.db") as opened:
+        assert set(opened.frame()["problem"]) == {"sinc"}

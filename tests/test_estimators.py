@@ -1,0 +1,401 @@
+"""The estimators: scikit-learn's own checks, and what they promise beyond them."""
+# ruff: noqa: E402  (nothing is imported before scikit-learn is known to be there)
+
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+sklearn = pytest.importorskip("sklearn")
+
+import joblib
+import pandas as pd
+from joblib.parallel import ThreadingBackend
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from symbreak import Model
+from symbreak._estimation import POLISH_SAMPLES, SEARCH_SAMPLES, merge_samples, part_of
+from symbreak._fitting import EvolvedNetwork
+from symbreak.estimators import EvolvedAutoencoder, EvolvedMLPClassifier, EvolvedMLPRegressor
+
+ALL = (EvolvedMLPRegressor, EvolvedMLPClassifier, EvolvedAutoencoder)
+quickly = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def table(n=80, seed=1):
+    """Inputs in units far from normal, numbers and three classes to predict."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * [1, 50, 1e-3] + [1000, 3, 0]
+    z = (X - [1000, 3, 0]) / [1, 50, 1e-3]
+    y = 40 + 7 * np.tanh(z[:, 0] - z[:, 1]) + rng.normal(size=n) / 2
+    return X, y, np.array(["low", "mid", "top"])[np.digitize(y, [37, 43])]
+
+
+def fitted(estimator, X, y=None, **options):
+    return estimator(**{"max_evaluations": 4_000, "random_state": 0, **options}).fit(X, y)
+
+
+def bits(estimator):
+    model = estimator.model_
+    return model.theta.tobytes() + model.output_weights.tobytes()
+
+
+@quickly
+@parametrize_with_checks([estimator(max_evaluations=2_500) for estimator in ALL])
+def test_they_pass_every_check_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_a_fit_without_any_setting_predicts_in_raw_units():
+    X, y, labels = table()
+    unseen, truth, names = table(400, seed=2)
+    regressor = EvolvedMLPRegressor(random_state=0).fit(X, y)
+    assert regressor.score(unseen, truth) > 0.95
+    assert regressor.n_effective_parameters_ < 21
+    assert regressor.alpha_ > 0
+    assert 0 < regressor.best_loss_ < 0.05
+    assert regressor.confidence_.n_starts >= 1
+    classifier = EvolvedMLPClassifier(random_state=0).fit(X, labels)
+    assert classifier.score(unseen, names) > 0.8
+    assert log_loss(names, classifier.predict_proba(unseen)) < 0.6
+
+
+@quickly
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("output_shift", [True, False])
+def test_coefs_and_intercepts_reproduce_predictions_from_raw_inputs(activation, output_shift):
+    X, y, labels = table()
+
+    def forward(estimator):
+        f = {"tanh": np.tanh, "relu": lambda z: np.maximum(z, 0)}[activation]
+        z = X
+        for i, (W, b) in enumerate(zip(estimator.coefs_, estimator.intercepts_, strict=True)):
+            z = (f(z) if i else z) @ W + b
+        return z
+
+    options = {
+        "hidden_layer_sizes": (4, 2),
+        "activation": activation,
+        "output_shift": output_shift,
+    }
+    regressor = fitted(EvolvedMLPRegressor, X, np.column_stack([y, -y / 9]), **options)
+    assert regressor.out_activation_ == "identity"
+    assert [W.shape for W in regressor.coefs_] == [(3, 4), (4, 2), (2, 2)]
+    np.testing.assert_allclose(forward(regressor), regressor.predict(X), rtol=1e-8)
+    classifier = fitted(EvolvedMLPClassifier, X, labels, **options)
+    assert classifier.out_activation_ == "softmax"
+    p = np.exp(forward(classifier))
+    p /= p.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(p, classifier.predict_proba(X), rtol=1e-6, atol=1e-12)
+
+
+def test_jobs_change_nothing():
+    X, y, _ = table()
+    options = {"max_evaluations": 15_000, "hidden_layer_sizes": (3,)}
+    models = [fitted(EvolvedMLPRegressor, X, y, n_jobs=n, **options) for n in (None, 2, 3)]
+    assert len({bits(model) for model in models}) == 1
+    assert models[0].confidence_.n_starts > 1
+
+
+class ClusterBackend(ThreadingBackend):
+    """Stands for a backend that is not joblib's own, such as Dask's."""
+
+    calls = 0
+
+    def submit(self, func, callback=None):
+        ClusterBackend.calls += 1
+        return super().submit(func, callback)
+
+
+def test_starts_go_to_the_cluster_of_a_joblib_backend_and_give_the_same_model():
+    X, y, _ = table()
+    options = {"max_evaluations": 15_000, "hidden_layer_sizes": (3,)}
+    alone = fitted(EvolvedMLPRegressor, X, y, **options)
+    joblib.register_parallel_backend("cluster", ClusterBackend)
+    with joblib.parallel_config("cluster", n_jobs=2):
+        together = fitted(EvolvedMLPRegressor, X, y, n_jobs=2, **options)
+    assert ClusterBackend.calls > 0
+    assert bits(together) == bits(alone)
+    assert together.confidence_ == alone.confidence_
+
+
+@quickly
+@pytest.mark.parametrize("estimator", ALL)
+def test_weights_are_repetitions_and_the_order_of_samples_means_nothing(estimator):
+    X, y, labels = table(40)
+    y = labels if estimator is EvolvedMLPClassifier else y
+    counts = np.random.default_rng(0).integers(0, 4, size=len(X))
+    order = np.random.default_rng(1).permutation(counts.sum())
+    rows = np.repeat(np.arange(len(X)), counts)[order]
+    options = {"max_evaluations": 3_000, "random_state": 0}
+    weighted = estimator(**options).fit(X, y, sample_weight=counts)
+    repeated = estimator(**options).fit(X[rows], y[rows])
+    assert bits(weighted) == bits(repeated)
+    assert bits(weighted) != bits(estimator(**options).fit(X, y))
+
+
+def test_merging_keeps_every_different_sample_once():
+    X = np.array([[1.0, 2], [0, 2], [1, 2], [1, 2], [-0.0, 2]])
+    rows, weights = merge_samples(X, np.array(list("aabaa")), np.array([1, 2, 4, 8, 16.0]))
+    found = {(tuple(X[row]), "aabaa"[row]): w for row, w in zip(rows, weights, strict=True)}
+    assert found == {((1, 2), "a"): 9, ((0, 2), "a"): 18, ((1, 2), "b"): 4}
+    assert merge_samples(X[:2], np.array(["a", "b"]), None)[1] is None
+
+
+@quickly
+def test_they_work_where_scikit_learn_uses_estimators():
+    X, y, labels = table()
+    model = make_pipeline(StandardScaler(), EvolvedMLPRegressor(max_evaluations=2_500))
+    assert cross_val_score(model, X, y, cv=2).shape == (2,)
+    search = GridSearchCV(
+        EvolvedMLPClassifier(max_evaluations=2_500, random_state=0),
+        {"hidden_layer_sizes": [(2,), (3,)]},
+        n_jobs=2,
+        cv=2,
+    ).fit(X, labels)
+    assert search.best_score_ > 0.5
+    again = clone(search.best_estimator_).fit(X, labels)
+    assert bits(again) == bits(search.best_estimator_)
+    copy = pickle.loads(pickle.dumps(again))
+    np.testing.assert_array_equal(copy.predict_proba(X), again.predict_proba(X))
+
+
+@quickly
+def test_sample_weights_are_routed_as_metadata():
+    X, y, _ = table()
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = EvolvedMLPRegressor(max_evaluations=2_500).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        scores = cross_validate(model, X, y, params={"sample_weight": np.ones(len(X))}, cv=2)
+    assert np.isfinite(scores["test_score"]).all()
+
+
+@quickly
+def test_frames_give_their_names_and_get_frames_back():
+    polars = pytest.importorskip("polars")
+    X, y, _ = table()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    regressor = fitted(EvolvedMLPRegressor, frame, pd.DataFrame({"u": y, "v": -y}))
+    assert regressor.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert regressor.model_.feature_names == ("a", "b", "c")
+    assert regressor.model_.target_names == ("u", "v")
+    other = fitted(EvolvedMLPRegressor, polars.DataFrame(frame.to_dict("list")), y)
+    assert other.model_.feature_names == ("a", "b", "c")
+    with pytest.raises(ValueError, match="The feature names should match"):
+        regressor.predict(frame.rename(columns={"a": "z"}))
+    encoder = fitted(EvolvedAutoencoder, frame, hidden_layer_sizes=(2,)).set_output(
+        transform="pandas"
+    )
+    assert encoder.transform(frame).columns.tolist() == [
+        "evolvedautoencoder0",
+        "evolvedautoencoder1",
+    ]
+
+
+@quickly
+@pytest.mark.parametrize("kind", [str, int, bool, object])
+def test_labels_may_be_of_any_kind(kind, tmp_path):
+    X, y, labels = table()
+    labels = {
+        str: labels,
+        int: np.where(y > 40, 7, -3),
+        bool: y > 40,
+        object: np.where(y > 40, "yes", "no").astype(object),
+    }[kind]
+    model = fitted(EvolvedMLPClassifier, X, labels)
+    predicted = model.predict(X)
+    assert predicted.dtype == model.classes_.dtype == labels.dtype
+    assert np.mean(predicted == labels) > 0.8
+    model.model_.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(Model.load(tmp_path / "model.json").predict(X), predicted)
+
+
+def test_an_autoencoder_goes_through_its_narrowest_layer_and_back():
+    t = np.random.default_rng(0).uniform(0, 3, size=200)
+    X = np.column_stack([np.cos(t), np.sin(t), 100 * t])
+    model = fitted(EvolvedAutoencoder, X, hidden_layer_sizes=(4, 1, 3), max_evaluations=20_000)
+    code = model.transform(X)
+    assert code.shape == (200, 1)
+    assert np.abs(code).max() <= 1  # a tanh gives it
+    back = model.inverse_transform(code)
+    np.testing.assert_allclose(back, model.model_.outputs(X), rtol=1e-9)
+    assert model.score(X) > 0.9
+    with pytest.raises(ValueError, match="X has 2 features, but EvolvedAutoencoder is expecting 1"):
+        model.inverse_transform(np.zeros((3, 2)))
+
+
+@quickly
+def test_early_stopping_keeps_what_is_best_on_samples_held_out(monkeypatch):
+    X, y, labels = table()
+    problems = []
+    original = EvolvedNetwork._problem
+
+    def spy(self, *args):
+        problems.append(original(self, *args))
+        return problems[-1]
+
+    monkeypatch.setattr(EvolvedNetwork, "_problem", spy)
+    options = {"early_stopping": True, "validation_fraction": 0.25}
+    model = fitted(EvolvedMLPRegressor, X, y, **options, hidden_layer_sizes=(9,))
+    assert len(problems[-1].train) == 60
+    assert len(problems[-1].validation) == 20
+    assert model.score(X, y) > 0.8
+    fitted(EvolvedMLPClassifier, X, labels, **options)
+    shares = problems[-1].validation.y.mean(axis=0) - problems[-1].train.y.mean(axis=0)
+    assert np.abs(shares).max() < 0.05
+    rare = labels.copy()
+    rare[:] = "low"
+    rare[0] = "top"
+    with pytest.raises(ValueError, match="The least populated class"):
+        fitted(EvolvedMLPClassifier, X, rare, **options)
+
+
+@quickly
+def test_a_warm_start_begins_where_the_last_fit_ended():
+    X, y, labels = table()
+    model = fitted(EvolvedMLPRegressor, X, y, warm_start=True, alpha=0.1, max_evaluations=10_000)
+    before = model.best_loss_
+    model.set_params(max_evaluations=300)
+    assert model.fit(5 * X + 3, y).best_loss_ == pytest.approx(before, rel=0.01)
+    assert model.n_evaluations_ <= 300
+    cold = fitted(EvolvedMLPRegressor, X, y, alpha=0.1, max_evaluations=300)
+    assert cold.best_loss_ > 1.1 * before
+    with pytest.raises(ValueError, match=r"Previously 3-5-1, now 2-5-1"):
+        model.fit(X[:, :2], y)
+    with pytest.raises(ValueError, match="is a search alone"):
+        model.set_params(method="DE-SB").fit(X, y)
+    classifier = fitted(EvolvedMLPClassifier, X, labels, warm_start=True)
+    with pytest.raises(ValueError, match="has the same classes as in the previous call to fit"):
+        classifier.fit(X, labels == "low")
+
+
+def test_warnings_are_those_of_scikit_learn():
+    X, y, _ = table()
+    with pytest.warns(ConvergenceWarning, match="hasn't converged yet. Increase max_evaluations"):
+        fitted(EvolvedMLPRegressor, X, y, max_evaluations=500)
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        fitted(EvolvedMLPRegressor, X, y[:, None], max_evaluations=15_000)
+    with pytest.raises(NotFittedError):
+        EvolvedMLPRegressor().predict(X)
+
+
+def test_ctrl_c_keeps_the_best_so_far_with_a_warning():
+    X, y, _ = table(3_000)
+    model = EvolvedMLPRegressor((8, 8), max_time=60, random_state=0)
+    EvolvedMLPRegressor(max_evaluations=100, method="DE").fit(X[:50], y[:50])  # kernels are loaded
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.warns(UserWarning, match="Training interrupted by user"):
+        model.fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+BAD = {
+    "NaN": lambda X, y: (np.where(X > 1001, np.nan, X), y),
+    "lengths": lambda X, y: (X, y[1:]),
+    "one dimension": lambda X, y: (X[:, 0], y),
+    "no samples": lambda X, y: (X[:0], y[:0]),
+    "text": lambda X, y: (X.astype(str).astype(object) + "?", y),
+    "infinite targets": lambda X, y: (X, np.where(y > 40, np.inf, y)),
+    "no targets": lambda X, y: (X, None),
+    "complex": lambda X, y: (X + 1j, y),
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(EvolvedMLPRegressor, MLPRegressor), (EvolvedMLPClassifier, MLPClassifier)]
+)
+def test_bad_data_are_refused_in_the_words_of_scikit_learn(ours, theirs, bad):
+    X, y = bad(*table()[:2])
+    messages = []
+    for estimator in (ours, theirs):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            estimator().fit(X, y)
+        messages.append((caught.type, str(caught.value).replace(estimator.__name__, "Estimator")))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"alpha": -1},
+        {"alpha": "much"},
+        {"activation": "tan"},
+        {"method": "adam"},
+        {"max_time": 0},
+        {"max_evaluations": 0.5},
+        {"validation_fraction": 1},
+        {"n_jobs": "all"},
+        {"random_state": -1},
+    ],
+)
+def test_bad_settings_are_refused_in_the_words_of_scikit_learn(setting):
+    (name,) = setting
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of EvolvedMLPRegressor must be"):
+        EvolvedMLPRegressor(**setting).fit(*table()[:2])
+
+
+@pytest.mark.parametrize("y", [np.zeros(30), np.arange(30.0)])
+@pytest.mark.parametrize("n", [1, 2, 3, 30])
+@quickly
+def test_few_samples_and_constant_targets_give_a_model(n, y):
+    X = table(30)[0]
+    model = fitted(EvolvedMLPRegressor, X[:n], y[:n], max_evaluations=2_500)
+    assert np.isfinite(model.predict(X)).all()
+    if n < 3 or not y.any():
+        np.testing.assert_allclose(model.predict(X[:n]), y[:n], atol=0.5)
+
+
+@quickly
+def test_many_samples_are_searched_in_part_and_fitted_by_all(monkeypatch):
+    X, y, labels = table(30_000)
+    seen = []
+    original = EvolvedNetwork._run
+
+    def spy(self, problem, *args, **options):
+        seen.append(len(problem.train))
+        return original(self, problem, *args, **options)
+
+    monkeypatch.setattr(EvolvedNetwork, "_run", spy)
+    model = fitted(EvolvedMLPRegressor, X, y, hidden_layer_sizes=(3,), max_evaluations=6_000)
+    assert seen == [SEARCH_SAMPLES[0], POLISH_SAMPLES[0]]
+    assert model.n_evaluations_ <= 6_000
+    residuals = model.predict(X) - y
+    assert abs(residuals.mean()) < 1e-9  # the shift is that of all samples, not of a part
+    assert residuals.std() < 0.51
+    classifier = fitted(EvolvedMLPClassifier, X, labels, hidden_layer_sizes=(3,))
+    assert log_loss(labels, classifier.predict_proba(X)) < 0.25
+    problem = classifier._problem((X[:3_000], labels[:3_000], None), None, ())
+    assert part_of(problem, SEARCH_SAMPLES) is problem
+
+
+def test_a_progress_bar_is_shown_when_asked_for(capfd):
+    X, y, _ = table()
+    fitted(EvolvedMLPRegressor, X, y, verbose=True, max_evaluations=15_000)
+    assert "EvolvedMLPRegressor, 80 samples" in capfd.readouterr().err
+    fitted(EvolvedMLPRegressor, X, y, max_evaluations=15_000)
+    assert capfd.readouterr().err == ""
+
+
+def test_without_scikit_learn_only_the_estimators_are_missing():
+    script = (
+        "import sys; sys.modules['sklearn'] = None; import symbreak; symbreak.train\n"
+        "try:\n    import symbreak.estimators\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert "pip install 'symbreak[sklearn]'" in done.stdout, done.stderr

@@ -102,7 +102,9 @@ class Model:
         check_kind("classes", self.classes, tuple, "of labels")
         n, q = len(self.classes), self.topology.n_outputs
         if not all(isinstance(label, str | int | float | np.generic) for label in self.classes):
-            raise ValueError(f"classes must be texts or numbers, got {shown(self.classes)}.")
+            raise ValueError(
+                f"classes must be texts, numbers or truth values, got {shown(self.classes)}."
+            )
         if (self.task == "classification") != bool(n) or n not in (0, q):
             raise ValueError(f"a model of {q} outputs for {self.task} cannot have {n} classes.")
         if not n and self.output != "linear":

@@ -118,7 +118,7 @@ def test_wrong_shapes_are_refused_in_words(act, message):
         (regressor, {"output": "relu"}, "unknown output 'relu'"),
         (regressor, {"output": "softmax"}, "must be 'linear', got 'softmax'"),
         (regressor, {"classes": ("a",)}, "cannot have 1 classes"),
-        (regressor, {"feature_names": ("a",)}, "feature_names must be 2 names or none, got 1"),
+        (regressor, {"feature_names": ("a",)}, "feature_names must be 2 names or none, got"),
         (classifier, {"classes": ("a", "b")}, "cannot have 2 classes"),
         (classifier, {"classes": ("a", "b", "a")}, "classes must differ"),
         (classifier, {"classes": (1, "1", 2)}, "texts all of them or none of them"),

@@ -79,11 +79,13 @@ class Scaling:
             vector = check_vectors(getattr(self, name), "(n,)", name)
             check_finite(name, vector)
             object.__setattr__(self, name, vector)
-        if self.mean.ndim != 1 or self.scale.shape != self.mean.shape or (self.scale <= 0).any():
+        if self.mean.ndim != 1 or self.scale.shape != self.mean.shape:
             raise ValueError(
-                "a scaling has means (n,) and positive scales (n,), got shapes "
-                f"{self.mean.shape} and {self.scale.shape}, or a scale that is not positive."
+                "mean and scale must both have shape (n,), a number per column, got "
+                f"{self.mean.shape} and {self.scale.shape}."
             )
+        if not (self.scale > 0).all():
+            raise ValueError(f"scale must be positive, got {self.scale.min():g}.")
 
     @classmethod
     def fit(cls, values: Array, weights: Array | None = None) -> Scaling:
@@ -388,7 +390,7 @@ def _dataset(part: str, pair: tuple[ArrayLike, ArrayLike], labels: np.ndarray | 
 
 def _classes(y: ArrayLike) -> np.ndarray:
     try:
-        return np.unique(label_array("y", y).ravel())
+        return np.unique(label_array("train y", y).ravel())
     except TypeError:
         raise ValueError("class labels must all be numbers or all be strings.") from None
 

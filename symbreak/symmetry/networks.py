@@ -145,9 +145,10 @@ class _Network(NamedTuple):
 
 def _listed(name: str, values: Any) -> list[Any]:
     """A list of what may come only once."""
+    what = "matrices" if name.endswith("weights") else "vectors"
     one = isinstance(values, np.ndarray) and values.ndim == 0
     if one or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be a list of arrays, one per layer, got {shown(values)}.")
+        raise ValueError(f"{name} must be a list of {what}, one per layer, got {shown(values)}.")
     return list(values)
 
 

@@ -166,7 +166,8 @@ def symmetry_table(topology: Topology) -> tuple[NDArray[np.int32], NDArray[np.in
     Raises:
         ValueError: if there are more than ``MAX_REPLICAS``.
     """
-    if topology.log_replicas > math.log(MAX_REPLICAS) + 0.5:  # then their number is not computed
+    few = topology.log_replicas < math.log(MAX_REPLICAS) + 1  # or their number would take long
+    if not few or topology.n_replicas > MAX_REPLICAS:
         raise ValueError(
             f"a {topology} network has {topology.replicas_in_words} replicas, more than the "
             f"{MAX_REPLICAS:,} that can be enumerated; use a method without brute force, "

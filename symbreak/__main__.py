@@ -1,5 +1,17 @@
-"""``python -m symbreak`` is the command line."""
+"""The command line's way in, as ``symbreak`` or ``python -m symbreak``."""
 
-from symbreak.cli import main
+from __future__ import annotations
 
-main()
+from symbreak._interrupts import leave_at_interrupt
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C ends it in words even while it is loaded."""
+    leave_at_interrupt()
+    from symbreak import cli
+
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

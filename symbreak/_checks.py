@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache
+from numbers import Real
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,15 +18,26 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Kind = TypeVar("Kind")
+
+
+def shown(value: object) -> str:
+    """A value for a message: short, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # too deep, too many digits, or broken
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
     """The error for a name that is not among ``known``, with the nearest ones first."""
     known = list(known)
     folded = {k.casefold().replace("_", "-"): k for k in known}
-    close = difflib.get_close_matches(str(name).casefold().replace("_", "-"), folded, n=3)
+    given = name.casefold().replace("_", "-")[:200] if isinstance(name, str) else ""
+    close = difflib.get_close_matches(given, folded, n=3)
     hint = f" Did you mean {' or '.join(repr(folded[c]) for c in close)}?" if close else ""
-    return ValueError(f"unknown {kind} {name!r}.{hint} Known: {', '.join(known)}.")
+    return ValueError(f"unknown {kind} {shown(name)}.{hint} Known: {', '.join(known)}.")
 
 
 def large_number(n: int) -> str:
@@ -30,9 +47,55 @@ def large_number(n: int) -> str:
 
 def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
     """Return ``value`` if it is one of ``choices``."""
-    if value not in (choices := list(choices)):
+    if not isinstance(value, str) or value not in (choices := list(choices)):
         raise unknown(name, value, choices)
     return value
+
+
+def check_kind(name: str, value: object, kind: type[Kind], how: str) -> Kind:
+    """Return ``value`` if it is of a kind; ``how`` says how to get one."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be a {kind.__name__}, {how}, got {shown(value)}.")
+    return value
+
+
+def check_text(name: str, value: object) -> str:
+    """Return ``value`` if it is a text."""
+    return check_kind(name, value, str, "some text")
+
+
+def check_callable(name: str, value: Any) -> Callable[..., Any] | None:
+    """Return ``value`` if it can be called, or is None."""
+    if value is not None and not callable(value):
+        raise ValueError(f"{name} must be a function or None, got {shown(value)}.")
+    return value
+
+
+def check_path(name: str, value: object) -> Path:
+    """Return ``value`` as a path if it is the name of a file or folder."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else b""
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ValueError(f"{name} must be a path, as a text or a Path, got {shown(value)}.")
+    return Path(text)
+
+
+def check_memory(what: str, n_bytes: float, advice: str) -> None:
+    """Refuse what would take more than half of the machine's memory, before it is taken."""
+    limit = total_memory() / 2
+    if n_bytes > limit:
+        size, half = min(n_bytes, 1e300) / 2**30, limit / 2**30
+        raise ValueError(
+            f"{what} would take about {size:,.3g} GiB, more than half of this machine's memory, "
+            f"{half:,.3g} GiB; {advice}."
+        )
+
+
+@cache
+def total_memory() -> int:
+    """Bytes of the machine; 16 GiB where the system does not say."""
+    with suppress(AttributeError, ValueError, OSError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 2**34
 
 
 def check_count(name: str, value: object, minimum: int, why: str = "") -> int:
@@ -43,19 +106,36 @@ def check_count(name: str, value: object, minimum: int, why: str = "") -> int:
     if not whole or int(value) < minimum:  # type: ignore[call-overload]
         reason = f" ({why})" if why else ""
         raise ValueError(
-            f"{name} must be a whole number of at least {minimum}{reason}, got {value!r}."
+            f"{name} must be a whole number of at least {minimum}{reason}, got {shown(value)}."
         )
+    return int(value)  # type: ignore[call-overload]
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+    return bool(value)
+
+
+def check_index(name: str, value: object, n: int, what: str) -> int:
+    """Return ``value`` as an int if it is one of ``n`` things that are counted from 0."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 0 <= int(value) < n:  # type: ignore[call-overload]
+        raise ValueError(f"{name} must be 0 to {n - 1} ({what}), got {shown(value)}.")
     return int(value)  # type: ignore[call-overload]
 
 
 def check_real(name: str, value: object, low: float, high: float) -> float:
     """Return ``value`` as a float if it lies in ``[low, high]`` and is finite."""
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
+    number = math.nan
+    if isinstance(value, Real):
+        with suppress(OverflowError):
+            number = float(value)
     if not (low <= number <= high and math.isfinite(number)):
-        raise ValueError(f"{name} must be a finite number in [{low:g}, {high:g}], got {value!r}.")
+        raise ValueError(
+            f"{name} must be a finite number in [{low:g}, {high:g}], got {shown(value)}."
+        )
     return number
 
 
@@ -85,12 +165,15 @@ def _as_floats(name: str, values: ArrayLike) -> Array:
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values
     check_unmasked(name, values)
-    array = np.asarray(values)
-    if array.dtype.kind in "cmMV" or (
-        array.dtype.kind == "O" and any(isinstance(x, _NOT_REAL) for x in array.flat)
-    ):
-        raise TypeError(f"{array.dtype} is no real number")
-    return array.astype(np.float64)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "cmMV" or (
+            array.dtype.kind == "O" and any(isinstance(x, _NOT_REAL) for x in array.flat)
+        ):
+            raise TypeError(f"{array.dtype} is no real number")
+        return array.astype(np.float64)
+    except (OverflowError, RecursionError) as error:
+        raise ValueError(f"no numbers of 64 bits: {error}") from None
 
 
 #: What float() would take, and change.

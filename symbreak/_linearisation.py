@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from symbreak import _polish_kernels as kernels
-from symbreak._checks import Array
+from symbreak._checks import Array, check_memory
 from symbreak.problems import Problem
 from symbreak.topology import Topology
 
@@ -77,6 +77,19 @@ class Linearisation:
             *(self.output_weights, self._B, self._delta, self.H, self.G, self.g),
         )
         return total
+
+
+def check_polish_memory(problem: Problem) -> None:
+    """Refuse a network whose normal equations would not fit the memory."""
+    topology = problem.topology
+    n, q, D = topology.hidden[-1] + problem.output_shift, topology.n_outputs, topology.dim
+    n_samples = len(problem.train) + BLOCK
+    doubles = 4 * D * D + q * n * D + BLOCK * D + (2 * sum(topology.sizes) + n + q) * n_samples
+    check_memory(
+        f"the polish of a {topology} network, with its {D:,} by {D:,} matrices,",
+        8 * doubles,
+        'use a method without one, such as method="DE-SB-LA-W", or polish="none"',
+    )
 
 
 # What the parts of an iteration cost, in the multiply-adds of an evaluation; with these numbers

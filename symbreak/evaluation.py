@@ -13,7 +13,15 @@ from numpy.typing import ArrayLike
 
 from symbreak import _kernels, network
 from symbreak._blas import single_threaded_blas
-from symbreak._checks import Array, check_count, check_finite, check_population, check_theta
+from symbreak._checks import (
+    Array,
+    check_count,
+    check_finite,
+    check_kind,
+    check_memory,
+    check_population,
+    check_theta,
+)
 from symbreak._compile import is_kept
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem
@@ -43,13 +51,18 @@ class Evaluator:
     """
 
     def __init__(self, problem: Problem, *, threads: int = 1) -> None:
-        if not isinstance(problem, Problem):
-            raise ValueError(f"problem must be a Problem, as load_problem makes, got {problem!r}.")
+        check_kind("problem", problem, Problem, "as load_problem makes")
         self.threads = check_count("threads", threads, 0) or os.cpu_count() or 1
         if self.threads > MAX_THREADS:
             raise ValueError(
                 f"threads must be at most {MAX_THREADS:,}, got {threads:,}; 0 is one per core."
             )
+        check_memory(
+            f"{self.threads:,} evaluations at a time of a {problem.topology} network on "
+            f"{len(problem.train):,} samples",
+            self.threads * _scratch_bytes(problem),
+            "use fewer threads or samples, or a smaller network",
+        )
         prepare_kernels()
         self.problem = problem
         self.n_evaluations = 0
@@ -153,6 +166,8 @@ class Evaluator:
 @single_threaded_blas
 def network_error(model: Model, problem: Problem) -> float:
     """Error on the training set of a complete network, as the search counts it but for penalty."""
+    check_kind("model", model, Model, "as Evaluator.solve makes")
+    check_kind("problem", problem, Problem, "as load_problem makes")
     train, shift = problem.train, problem.output_shift
     outputs = model.weighted_sums(train.X)
     scale = _scale(problem)
@@ -161,6 +176,13 @@ def network_error(model: Model, problem: Problem) -> float:
         V, total_weight = model.output_weights / scale, float(_weights(train).sum())
         error += network.ridge(model.theta, V, problem.ridge, total_weight, shift=shift)
     return error
+
+
+def _scratch_bytes(problem: Problem) -> int:
+    """What a thread needs: two layers of a block of samples, and the last one of all samples."""
+    sizes, n_samples = problem.topology.sizes, len(problem.train)
+    n_rows = n_samples + (sizes[-2] if problem.ridge > 0 else 0) + _kernels.PADDING
+    return 8 * (2 * max(sizes) * _kernels.SAMPLE_BLOCK + (sizes[-2] + 1 + sizes[-1]) * n_rows)
 
 
 def _scale(problem: Problem) -> float:

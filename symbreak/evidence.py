@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from symbreak._blas import one_blas_thread
-from symbreak._checks import Array
+from symbreak._checks import Array, check_kind
 from symbreak._linearisation import Linearisation
 from symbreak.evaluation import Evaluator
 from symbreak.history import History
@@ -237,6 +237,7 @@ class Choice(NamedTuple):
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Choice:
         """The choice of ``state()``."""
+        check_kind("choice", state, dict, "of state()")
         numbers = (float(state[name]) for name in ("score", "alpha", "n_effective"))
         score, alpha, n_effective = numbers
         return cls(score, Model.from_json(state["model"]), alpha, n_effective)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from symbreak._checks import MAX_MAGNITUDE, Array
+from symbreak._checks import MAX_MAGNITUDE, Array, check_kind
 from symbreak.models import Model
 from symbreak.network import evaluation_cost
 from symbreak.problems import Problem
@@ -125,6 +125,7 @@ class History:
         cls, problem: Problem, solve: Callable[[Array], Model], state: dict[str, Any]
     ) -> Self:
         """The notes of ``state()``."""
+        check_kind("history", state, dict, "of state()")
         history = cls(problem, solve)
         dim = problem.topology.dim
         for name in ("theta", "selected"):

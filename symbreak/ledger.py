@@ -10,13 +10,14 @@ from typing import Self
 
 import numpy as np
 
-from symbreak._checks import Array, check_count
+from symbreak._checks import Array, check_count, check_text
 from symbreak.evidence import Choice, EvidenceResult, better_choice
 from symbreak.history import History
 from symbreak.models import Model
 from symbreak.network import CLASS_SCALE
 from symbreak.optima import MAX_SAMPLES, Agreement, Optimum, agreement, label_optima
 from symbreak.optimizers import State
+from symbreak.optimizers._state import check_saved
 from symbreak.problems import Problem
 from symbreak.starts import Start
 
@@ -119,11 +120,18 @@ class Ledger:
         ledger = cls(problem, solve)
         ledger.history = History.from_state(problem, solve, state["history"])
         ledger.n_evaluations = check_count("n_evaluations", state["n_evaluations"], 0)
-        ledger.ends = [int(n) for n in state["ends"]]
+        ends = check_saved("ends", state["ends"], "s", {})
+        optima = check_saved("optima", state["optima"], "s 2", {"2": 2})
+        if len(ends) != len(optima):
+            raise ValueError("the state is damaged: its starts do not fit together.")
+        ledger.ends = [int(n) for n in ends]
         ledger.optima = [
-            Optimum(float(score), float(error), state["outputs"][str(i)])
-            for i, (score, error) in enumerate(state["optima"])
+            Optimum(score, error, check_saved("outputs", state["outputs"][str(i)], "K q", {}))
+            for i, (score, error) in enumerate(optima.tolist())
         ]
         ledger.choice = None if state["choice"] is None else Choice.from_state(state["choice"])
-        ledger.counters = dict(state["counters"])
+        ledger.counters = {
+            check_text("a counter", name): check_count(name, n, 0)
+            for name, n in state["counters"].items()
+        }
         return ledger

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, get_args
 
-import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._checks import check_choice, unknown
+from symbreak._checks import check_choice, check_population, shown, unknown
 from symbreak.optimizers import CMAES, DE, Optimizer
 from symbreak.problems import Problem
 from symbreak.symmetry import (
@@ -146,13 +145,16 @@ def make_optimizer(
     """
     row = find_method(method)
     if not isinstance(problem, Problem | Topology):
-        raise ValueError(f"problem must be a Problem or a Topology, got {problem!r}.")
+        raise ValueError(f"problem must be a Problem or a Topology, got {shown(problem)}.")
     for name in settings:
         if name not in row.setting_names:
             raise unknown(f"setting of {method}", name, row.setting_names)
     topology = problem.topology if isinstance(problem, Problem) else problem
+    if initial_population is not None:
+        name = "initial_population"
+        initial_population = check_population(initial_population, topology.dim, name)
     if population_size is None and initial_population is not None:
-        population_size = len(np.atleast_1d(initial_population))
+        population_size = len(initial_population)
     elif population_size is None:
         population_size = population_size_of(method, problem)
     return row.optimizer(

@@ -19,11 +19,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symbreak._blas import single_threaded_blas
-from symbreak._checks import Array, as_matrix, check_choice, check_finite
+from symbreak._checks import (
+    Array,
+    as_matrix,
+    check_choice,
+    check_finite,
+    check_kind,
+    check_magnitude,
+    check_path,
+    check_text,
+    check_vectors,
+    shown,
+)
 from symbreak.activations import find_activation
 from symbreak.network import hidden_outputs, mean_square
 from symbreak.problems import Dataset, Scaling, Task
-from symbreak.topology import Topology
+from symbreak.problems._problem import label_array
+from symbreak.topology import Topology, check_topology
 
 #: What is applied to the weighted sums of the outputs: nothing, the paper's tanh for classes that
 #: were fitted by least squares, or softmax for classes with probabilities.
@@ -68,25 +80,31 @@ class Model:
     def __post_init__(self) -> None:
         check_choice("task", self.task, get_args(Task))
         check_choice("output", self.output, get_args(Output))
-        net, q = self.topology, self.topology.n_outputs
-        n_weights = len(self.output_weights)
+        net, q = check_topology(self.topology), self.topology.n_outputs
+        for name in ("theta", "output_weights"):
+            object.__setattr__(self, name, check_vectors(getattr(self, name), "...", name))
+        n_weights = self.output_weights.shape[0] if self.output_weights.ndim else 0
         self._check_shape("theta", self.theta, (net.dim,))
         if n_weights not in (net.hidden[-1], net.hidden[-1] + 1):
             n_weights = net.hidden[-1]
         self._check_shape("output_weights", self.output_weights, (n_weights, q))
         for name, n in (("inputs", net.n_inputs), ("targets", q)):
-            scaling = getattr(self, name)
+            scaling = check_kind(name, getattr(self, name), Scaling, "Scaling(mean, scale)")
             self._check_shape(f"{name}.mean", scaling.mean, (n,))
-            self._check_shape(f"{name}.scale", scaling.scale, (n,))
-            if not (scaling.scale > 0).all():
-                raise ValueError(f"{name}.scale must be positive.")
         self._check_classes()
         for name, n in (("feature_names", net.n_inputs), ("target_names", q)):
-            if len(names := getattr(self, name)) not in (0, n):
-                raise ValueError(f"{name} must be {n} names or none, got {len(names)}.")
+            names = check_kind(name, getattr(self, name), tuple, "of texts")
+            if len(names) not in (0, n) or not all(isinstance(word, str) for word in names):
+                raise ValueError(f"{name} must be {n} names or none, got {shown(names)}.")
+        check_kind("origin", self.origin, Mapping, "a dictionary")  # type: ignore[type-abstract]
 
     def _check_classes(self) -> None:
+        check_kind("classes", self.classes, tuple, "of labels")
         n, q = len(self.classes), self.topology.n_outputs
+        if not all(isinstance(label, str | int | float | np.generic) for label in self.classes):
+            raise ValueError(
+                f"classes must be texts, numbers or truth values, got {shown(self.classes)}."
+            )
         if (self.task == "classification") != bool(n) or n not in (0, q):
             raise ValueError(f"a model of {q} outputs for {self.task} cannot have {n} classes.")
         if not n and self.output != "linear":
@@ -140,12 +158,19 @@ class Model:
     @single_threaded_blas
     def weighted_sums(self, X: Array) -> Array:
         """Weighted sums (K, q) of the outputs for inputs in normalised units (Eq. 3)."""
+        X, d = check_vectors(X, f"(K, {self.topology.n_inputs})", "X"), self.topology.n_inputs
+        if X.ndim != 2 or X.shape[1] != d:
+            raise ValueError(f"X must have shape (K, d) = (K, {d}), got {X.shape}.")
+        check_finite("X", X)
         A = hidden_outputs(self.theta, self.topology, X, shift=self.output_shift)
         return A @ self.output_weights
 
     def error_on(self, data: Dataset) -> float:
         """``error`` on a data set of a problem, which is in normalised units already."""
+        check_kind("data", data, Dataset, "such as the test set of a problem")
         z = self.weighted_sums(data.X)
+        if data.y.shape[1] != z.shape[1]:
+            raise ValueError(f"the data must have {z.shape[1]} targets, got {data.y.shape[1]}.")
         if self.classes:
             wrong = z.argmax(axis=1) != data.y.argmax(axis=1)
             return float(np.average(wrong, weights=data.weights))
@@ -158,11 +183,9 @@ class Model:
         mean would give there.
         """
         if self.classes:
-            truth = np.asarray(y)
+            truth = label_array("y", y)
             if truth.dtype.kind == "O":  # texts of a frame
-                truth = np.array(truth.tolist())
-            if truth.ndim != 1:
-                raise ValueError(f"y must hold one class label per sample, got {truth.shape}.")
+                truth = label_array("y", truth.tolist())
             predicted = self.predict(X)
             if (predicted.dtype.kind == "U") != (truth.dtype.kind == "U"):
                 raise ValueError(
@@ -170,7 +193,7 @@ class Model:
                 )
             self._check_samples(len(predicted), len(truth))
             return float(np.mean(predicted != truth))
-        values = np.asarray(y)
+        values = check_vectors(y, "(K,) or (K, q)", "y")
         truth = as_matrix("y", values[:, None] if values.ndim == 1 else values, "(K,) or (K, q)")
         if truth.shape[1] != self.topology.n_outputs:
             raise ValueError(
@@ -178,6 +201,8 @@ class Model:
             )
         outputs = self.outputs(X)
         self._check_samples(len(outputs), len(truth))
+        check_magnitude("y", truth)
+        check_magnitude("the outputs", outputs)
         return float(np.mean(((outputs - truth) / self.targets.scale) ** 2))
 
     @staticmethod
@@ -193,7 +218,7 @@ class Model:
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file, whole or not at all; ``Model.load`` reads it back to the last bit."""
-        write_text(Path(path), self.to_json())
+        write_text(check_path("path", path), self.to_json())
 
     @classmethod
     def load(cls, path: str | Path) -> Model:
@@ -202,7 +227,7 @@ class Model:
         Raises:
             ValueError: if there is none, or the file is not what ``save`` writes; with the reason.
         """
-        path = Path(path)
+        path = check_path("path", path)
         if not path.is_file():
             raise ValueError(f"there is no model file {str(path)!r}.")
         if path.stat().st_size > MAX_FILE:
@@ -260,7 +285,7 @@ class Model:
 
 def write_text(path: Path, text: str, *, follow_links: bool = True) -> None:
     """Write a file whole or not at all: a full disk or a kill leaves what was there."""
-    write_bytes(path, text.encode(), follow_links=follow_links)
+    write_bytes(path, check_text("text", text).encode(), follow_links=follow_links)
 
 
 def write_bytes(path: Path, content: bytes, *, follow_links: bool = True) -> None:
@@ -268,6 +293,7 @@ def write_bytes(path: Path, content: bytes, *, follow_links: bool = True) -> Non
 
     What a link points to is written, as the user said; or else the link is replaced.
     """
+    path = check_path("path", path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder; give the name of a file.")
     if path.exists() and not path.is_file():  # a terminal, a pipe, /dev/null
@@ -302,7 +328,7 @@ def _refuse(constant: str) -> float:
 
 def _read_facts(text: str) -> dict[str, Any]:
     try:
-        facts = json.loads(text, parse_constant=_refuse)
+        facts = json.loads(check_text("a model's text", text), parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise ValueError(f"it is not JSON, or cut short: {error}.") from None
     except RecursionError:

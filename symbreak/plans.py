@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from symbreak._checks import check_choice, check_count
+from symbreak._checks import check_choice, check_count, check_kind
+from symbreak._linearisation import check_polish_memory
 from symbreak.methods import POLISHES, Polish, find_method, population_size_of
 from symbreak.problems import Problem
 
@@ -42,6 +43,19 @@ class Plan:
         """Plain values, as arguments of ``Plan``."""
         return asdict(self)
 
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Plan:
+        """The plan of ``state()``."""
+        check_kind("plan", state, dict, "of state()")
+        find_method(state["method"])
+        return cls(
+            state["method"],
+            check_count("population_size", state["population_size"], 4),
+            check_count("search_evaluations", state["search_evaluations"], 1),
+            check_choice("polish", state["polish"], POLISHES),  # type: ignore[arg-type]
+            check_kind("settings", state["settings"], dict, "by name"),
+        )
+
 
 def make_plan(
     problem: Problem,
@@ -53,6 +67,7 @@ def make_plan(
     settings: dict[str, Any] | None = None,
 ) -> Plan:
     """The plan for a method on a problem; what is None is the method's or the problem's own."""
+    check_kind("problem", problem, Problem, "as load_problem makes")
     row = find_method(method)
     chosen = check_choice("polish", row.polish if polish is None else polish, POLISHES)
     size = population_size_of(method, problem)
@@ -60,6 +75,8 @@ def make_plan(
     if chosen == "restarts":
         size, search = short_search(problem)
         size = min(size, max(4, max_evaluations))  # something, however small the budget
+    if chosen != "none":
+        check_polish_memory(problem)  # now, not when the search is done
     if chosen == "final":
         search = round(SEARCH_SHARE * max_evaluations)
     if population_size is not None:

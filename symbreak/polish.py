@@ -16,12 +16,20 @@ from numpy.typing import ArrayLike
 
 from symbreak import _step_kernels as kernels
 from symbreak._blas import one_blas_thread
-from symbreak._checks import Array, check_count, check_finite, check_real, check_theta
-from symbreak._linearisation import Linearisation, jacobian_cost
+from symbreak._checks import (
+    Array,
+    check_count,
+    check_finite,
+    check_kind,
+    check_real,
+    check_theta,
+)
+from symbreak._linearisation import Linearisation, check_polish_memory, jacobian_cost
 from symbreak.evaluation import Evaluator
 from symbreak.models import Model
 from symbreak.network import CLASS_SCALE, MIN_OVER_ROUNDING, ROUNDING
 from symbreak.optimizers import State
+from symbreak.optimizers._state import check_saved, reading_state
 from symbreak.problems import Problem
 
 #: First damping, and the one at which a step is given up.
@@ -66,6 +74,7 @@ def polish(
     The result is never worse than the start, by the error of ``Evaluator``. The other arguments
     are those of ``Polisher``.
     """
+    check_kind("problem", problem, Problem, "as load_problem makes")
     if isinstance(start, Model):
         if start.topology != problem.topology:
             raise ValueError(
@@ -140,7 +149,8 @@ class Polisher:
 
     def _prepare(self, problem: Problem) -> None:
         """What follows from the problem alone."""
-        self.problem = problem
+        self.problem = check_kind("problem", problem, Problem, "as load_problem makes")
+        check_polish_memory(problem)
         topology, y = problem.topology, problem.train.y
         self._ball = problem.rescale in ("unit", "radius")
         self._radius = math.sqrt(topology.dim) if self._ball else math.inf
@@ -306,15 +316,27 @@ class Polisher:
     @classmethod
     def from_state(cls, problem: Problem, state: State) -> Self:
         """The polish of ``state()``, which goes on bit by bit as if never interrupted."""
-        if state.get("problem") != problem.digest:
-            raise ValueError(f"the state is of another problem than this {problem.name}, or data.")
-        try:
-            polisher = cls(problem, state["theta"], **state["settings"])
+        check_state_of(problem, state)
+        sizes = {"D": problem.topology.dim, "m": len(cls._numbers)}
+        with reading_state():
+            settings = check_saved("settings", state["settings"], dict, sizes)
+            counts = check_saved("counts", state["counts"], dict, sizes)
+            theta = check_saved("theta", state["theta"], "D", sizes)
+            polisher = cls(problem, theta, **{name: settings[name] for name in cls._settings})
             for name in cls._counts:
-                setattr(polisher, name, state["counts"][name])
-            for name, value in zip(cls._numbers, state["numbers"], strict=True):
-                setattr(polisher, name, float(value))
-            polisher.theta = state["best"].copy()
-        except KeyError as missing:
-            raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
+                kind = str if name == "reason" else int
+                setattr(polisher, name, check_saved(name, counts[name], kind, sizes))
+            numbers = check_saved("numbers", state["numbers"], "m", sizes).tolist()
+            for name, value in zip(cls._numbers, numbers, strict=True):
+                setattr(polisher, name, check_saved(name, value, float, sizes))
+            polisher.theta = check_saved("best", state["best"], "D", sizes)
+            check_finite("the state's best", polisher.theta)
         return polisher
+
+
+def check_state_of(problem: Problem, state: State) -> None:
+    """Refuse the state of another problem, or none."""
+    check_kind("problem", problem, Problem, "as load_problem makes")
+    digest = state.get("problem") if isinstance(state, dict) else None
+    if not isinstance(digest, str) or digest != problem.digest:
+        raise ValueError(f"the state is of another problem than this {problem.name}, or data.")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from symbreak._blas import one_blas_thread
-from symbreak._checks import Array, check_count
+from symbreak._checks import Array, check_count, check_kind
 from symbreak._random import stream
 from symbreak.evaluation import Evaluator
 from symbreak.evidence import EvidencePolisher, EvidenceResult
@@ -205,6 +205,7 @@ class Start:
     @classmethod
     def from_state(cls, problem: Problem, plan: Plan, state: State, evaluate: Evaluator) -> Self:
         """The start of ``state()``, which goes on bit by bit as if never interrupted."""
+        check_kind("start", state, dict, "of state()")
         start = cls.__new__(cls)
         start.plan, start._problem, start._evaluate = plan, problem, evaluate
         start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)

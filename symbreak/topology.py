@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -10,10 +11,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._checks import IntArray
+from symbreak._checks import IntArray, check_text, shown
 from symbreak.activations import TANH, Activation, find_activation
 
 Entry = TypeVar("Entry", bound=np.generic)
+
+#: A wider layer is no small network: a population of vectors would not fit a memory.
+MAX_SIZE = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,13 @@ class Topology:
     activation: Activation = TANH
 
     def __post_init__(self) -> None:
-        sizes = tuple(self.sizes)
-        if len(sizes) < 3 or any(not _is_whole(n) or n < 1 for n in sizes):
+        whole = isinstance(self.sizes, Iterable) and not isinstance(self.sizes, np.ndarray | str)
+        sizes = tuple(self.sizes) if whole else ()
+        if len(sizes) < 3 or any(not _is_whole(n) or not 1 <= n <= MAX_SIZE for n in sizes):
             raise ValueError(
                 "a topology needs at least three layer sizes (inputs, hidden, outputs), each a "
-                f"whole number from 1 up, got {self.sizes!r}. Example: Topology((2, 3, 1))."
+                f"whole number from 1 to {MAX_SIZE:,}, got {shown(self.sizes)}. "
+                "Example: Topology((2, 3, 1))."
             )
         object.__setattr__(self, "sizes", tuple(int(n) for n in sizes))
         object.__setattr__(self, "activation", find_activation(self.activation))
@@ -41,14 +47,14 @@ class Topology:
     @classmethod
     def parse(cls, text: str) -> Topology:
         """Read the paper's notation, ``"2-3-1-3-1"``, or ``"2-3-1-3-1 relu"``."""
-        sizes, _, activation = text.strip().partition(" ")
+        sizes, _, activation = check_text("a topology", text).strip().partition(" ")
         kind = find_activation(activation.strip() or "tanh")
         try:
             return cls(tuple(int(n) for n in sizes.split("-")), kind)
         except ValueError:
             raise ValueError(
                 "a topology is layer sizes joined by '-', like '2-3-1-3-1', and an activation "
-                f"if it is not tanh, like '1-5-1 relu', got {text!r}."
+                f"if it is not tanh, like '1-5-1 relu', got {shown(text)}."
             ) from None
 
     def __str__(self) -> str:
@@ -85,6 +91,11 @@ class Topology:
 
         A row is a neuron ``eta = (w, tau)`` (Eq. 1).
         """
+        if not isinstance(theta, np.ndarray) or theta.shape[-1:] != (self.dim,):
+            raise ValueError(
+                f"theta must be an array of shape (..., D) = (..., {self.dim}) for a {self} "
+                f"network, got {theta.shape if isinstance(theta, np.ndarray) else shown(theta)}."
+            )
         ends = np.cumsum([n * m for n, m in self.shapes])
         parts = np.split(theta, ends[:-1], axis=-1)
         return tuple(
@@ -117,6 +128,18 @@ class Topology:
     def signed(self) -> bool:
         """Whether neurons can be flipped as well as reordered."""
         return self.activation.odd
+
+    @property
+    def log_replicas(self) -> float:
+        """Natural logarithm of the number of replicas; that itself takes long for wide layers."""
+        flips = math.log(2) if self.signed else 0.0
+        return sum(math.lgamma(n + 1) + n * flips for n in self.hidden)
+
+    @property
+    def replicas_in_words(self) -> str:
+        """How many replicas a network has, short and in no time, however many there are."""
+        power = self.log_replicas / math.log(10)
+        return f"{self.n_replicas:,}" if power < 30 else f"about 1e{power:.0f}"
 
     @cached_property
     def n_replicas(self) -> int:

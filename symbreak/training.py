@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symbreak._blas import one_blas_thread
-from symbreak._checks import Array, check_count, check_real, check_theta
+from symbreak._checks import (
+    Array,
+    check_callable,
+    check_count,
+    check_kind,
+    check_real,
+    check_text,
+    check_theta,
+    shown,
+)
 from symbreak._interrupts import deferred_interrupts
 from symbreak.evaluation import Evaluator, network_error
 from symbreak.evidence import Choice
@@ -22,7 +31,9 @@ from symbreak.ledger import Ledger
 from symbreak.methods import find_method
 from symbreak.models import Model
 from symbreak.optimizers import State
+from symbreak.optimizers._state import reading_state
 from symbreak.plans import Plan, make_plan
+from symbreak.polish import check_state_of
 from symbreak.problems import Problem
 from symbreak.records import Progress, RunRecord, versions
 from symbreak.starts import Elsewhere, Start, StartJob, advance, start_seed
@@ -73,6 +84,7 @@ def train(
 
     Ctrl-C ends the run after the step under way, with the best so far.
     """
+    check_callable("callback", callback)
     if max_evaluations is None and max_time is not None:
         max_evaluations = UNLIMITED
     run = Training(
@@ -123,9 +135,10 @@ class Training:
         elsewhere: Elsewhere | None = None,
         **settings: Any,
     ) -> None:
-        self.problem, self.method, self.seed = problem, method, check_count("seed", seed, 0)
+        self.problem = check_kind("problem", problem, Problem, "as load_problem makes")
+        self.method, self.seed = method, check_count("seed", seed, 0)
         budget = problem.max_evaluations if max_evaluations is None else max_evaluations
-        self.max_evaluations = check_count("max_evaluations", budget, 1)
+        self.max_evaluations = _checked_budget(budget)
         self.plan = make_plan(
             problem,
             method,
@@ -334,27 +347,34 @@ class Training:
     @classmethod
     def from_state(cls, problem: Problem, state: State, *, threads: int = 1) -> Self:
         """The run of ``state()``, which goes on bit by bit as if never interrupted."""
-        if not isinstance(state, dict) or state.get("problem") != problem.digest:
-            raise ValueError(f"the state is of another problem than this {problem.name}, or data.")
+        check_state_of(problem, state)
         run = cls.__new__(cls)
-        try:
+        with reading_state():
             run._restore(problem, state, threads)
-        except KeyError as missing:
-            raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
         return run
 
     def _restore(self, problem: Problem, state: State, threads: int) -> None:
         find_method(state["method"])
         self.problem, self.method = problem, state["method"]
         self.seed = check_count("seed", state["seed"], 0)
-        self.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 1)
-        self.plan = Plan(**state["plan"])
+        self.max_evaluations = _checked_budget(state["max_evaluations"])
+        self.plan = Plan.from_state(state["plan"])
         self._prepare(threads)
         self._elsewhere = None
-        self._seconds, self.stopped = float(state["seconds"]), str(state["stopped"])
+        self._seconds = check_real("seconds", state["seconds"], 0, 1e12)
+        self.stopped = check_text("stopped", state["stopped"])
         self._ledger = Ledger.from_state(problem, self._evaluate.solve, state["ledger"])
         start = state["start"]
+        if start is None and not self.finished:
+            raise ValueError("the state is damaged: it has not stopped, and no start goes on.")
         plan = self.plan.of_start(len(self._ledger.ends))
         self._running = (
             [] if start is None else [Start.from_state(problem, plan, start, self._evaluate)]
         )
+
+
+def _checked_budget(max_evaluations: object) -> int:
+    budget = check_count("max_evaluations", max_evaluations, 1)
+    if budget > UNLIMITED:
+        raise ValueError(f"max_evaluations must be at most 2^53, got {shown(max_evaluations)}.")
+    return budget

@@ -2,31 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from symbreak import __version__
-from symbreak.cli import (
-    _align,
-    _export,
-    _inspect,
-    _predict,
-    _problems,
-    _report,
-    _store,
-    _study,
-    _train,
-)
+from symbreak._interrupts import done_loading
 from symbreak.cli._console import console, run_kindly
+
+#: What each command is for; its module is loaded when it is called, since NumPy, SciPy and numba
+#: take longer to load than a help text may.
+COMMANDS = {
+    "train": "Train the network of a problem or of your own data, with one or more methods.",
+    "predict": "Predict the targets of new data, in the units of the training data.",
+    "inspect": "Show a model: its network, where it came from, and how much each input matters.",
+    "export": "Write a model as C99, as Python without packages, or as ONNX; scalings are in it.",
+    "problems": "List the paper's problems, or draw one.",
+    "study": "Run every missing run of a study; safe to stop, kill and start again.",
+    "report": "Turn a store, finished or still running, into a page with tables and figures.",
+    "align": "Reorder and flip the hidden neurons of a network so that it is nearest to another.",
+    "store": "Join, check and export the stores of studies.",
+}
+
+
+class _LazyGroup(TyperGroup):
+    """Shows what commands are for without loading them."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, _, rest = super().resolve_command(ctx, args)
+        command = load_command(name or "")
+        done_loading()
+        return name, command, rest
+
+
+def load_command(name: str) -> Any:
+    """A command with all its options."""
+    module = import_module(f"symbreak.cli._{name}")
+    if name == "store":
+        return typer.main.get_command(module.app)
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(getattr(module, f"{name}_command"))
+    return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="symbreak",
     help="Train small neural networks by global search, without searching the same network twice.",
+    cls=_LazyGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+for _name, _help in COMMANDS.items():
+    app.command(_name, help=_help)(lambda: None)
 
 
 def _print_version(wanted: bool) -> None:
@@ -43,17 +73,6 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-app.command("train")(_train.train_command)
-app.command("predict")(_predict.predict_command)
-app.command("inspect")(_inspect.inspect_command)
-app.command("export")(_export.export_command)
-app.command("problems")(_problems.problems_command)
-app.command("study")(_study.study_command)
-app.command("report")(_report.report_command)
-app.command("align")(_align.align_command)
-app.add_typer(_store.app, name="store")
 
 
 def main() -> None:

@@ -10,8 +10,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from symbreak.experiments import StoreError
-
 console = Console(highlight=False)
 
 #: What the extra ``report`` brings.
@@ -54,7 +52,13 @@ def run_kindly(app: Callable[[], object]) -> None:
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except (StoreError, OSError) as error:
+    except OSError as error:
+        fail(error, code=1)
+    except RuntimeError as error:
+        from symbreak.experiments import StoreError  # loaded already, if it is one
+
+        if not isinstance(error, StoreError):
+            raise
         fail(error, code=1)
     except MemoryError:
         fail("this is too large for the memory of the machine; use smaller sizes.")

@@ -35,7 +35,7 @@ def predict_command(
         bool | None, typer.Option(help="Whether the file names its columns (default: recognised)")
     ] = None,
 ) -> None:
-    """Predict the targets of new data, in the units of the data the model was trained on.
+    """Predict the targets of new data, in the units of the training data.
 
     Columns are found by name, in any order, if the model and the file have names; else they are
     taken as they stand.

@@ -17,7 +17,11 @@ from symbreak.experiments import (
     write_archive,
 )
 
-app = typer.Typer(help="Join, check and export the stores of studies.", no_args_is_help=True)
+app = typer.Typer(
+    help="Join, check and export the stores of studies.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 StorePath = Annotated[Path, typer.Argument(help="A store, such as study.db.")]
 

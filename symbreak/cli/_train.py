@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from symbreak import (
     train,
     training,
 )
-from symbreak._checks import large_number, unknown
+from symbreak._checks import unknown
 from symbreak._interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
@@ -243,15 +242,8 @@ def _say_what(problem: Problem) -> None:
         console.print(f"[bold]{shown(problem.name)}[/bold]  {shown(problem.description)}")
     console.print(
         f"{net} network, {net.dim} parameters, {len(problem.train)} samples; every network has "
-        f"{_replicas(net)} replicas"
+        f"{net.replicas_in_words} replicas"
     )
-
-
-def _replicas(net: Topology) -> str:
-    """Their number, by its logarithm where the number itself would take long."""
-    flips = math.log(2) if net.signed else 0.0
-    log = sum(math.lgamma(n + 1) + n * flips for n in net.hidden) / math.log(10)
-    return large_number(net.n_replicas) if log < 30 else f"about 1e{log:.0f}"
 
 
 def _run(

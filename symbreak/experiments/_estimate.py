@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from itertools import pairwise
 
+from symbreak._checks import check_kind, check_real
 from symbreak.experiments._spec import RunSpec
 
 _TANH = 25  # multiply-adds that take as long as a tanh, roughly
@@ -12,6 +13,7 @@ _TANH = 25  # multiply-adds that take as long as a tanh, roughly
 
 def relative_work(run: RunSpec) -> float:
     """Evaluations of a run times operations of one."""
+    check_kind("run", run, RunSpec, "as StudySpec.runs gives")
     return run.max_evaluations * _operations(run)
 
 
@@ -25,6 +27,8 @@ def _operations(run: RunSpec) -> float:
 
 def seconds_per_evaluation(run: RunSpec, at_least: float = 0.1) -> float:
     """Measured on the first generations of a run, for about ``at_least`` seconds."""
+    check_kind("run", run, RunSpec, "as StudySpec.runs gives")
+    check_real("at_least", at_least, 0, 1e9)
     training = run.start()
     training.step()  # loads compiled code
     before, started = training.progress.n_evaluations, time.perf_counter()

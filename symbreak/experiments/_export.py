@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+from symbreak._checks import check_kind, check_path
 from symbreak._version import __version__
 from symbreak.experiments._store import Store
 
 
 def export_csv(store: Store, folder: str | Path) -> list[Path]:
     """Write runs, curves, rates, traces and spread as CSV files into a folder."""
-    folder = Path(folder)
+    check_kind("store", store, Store, "Store(path)")
+    folder = check_path("folder", folder)
     folder.mkdir(parents=True, exist_ok=True)
     frames = {
         "runs": store.frame(),
@@ -31,6 +33,8 @@ def export_ioh(store: Store, folder: str | Path) -> list[Path]:
 
     A repetition is a run on instance 1; the function is the problem, its value the error.
     """
+    check_kind("store", store, Store, "Store(path)")
+    folder = check_path("folder", folder)
     facts = store.problems()
     numbers = {name: number for number, name in enumerate(facts, start=1)}
     written = []
@@ -40,7 +44,7 @@ def export_ioh(store: Store, folder: str | Path) -> list[Path]:
     for names, runs in curves.groupby(["method", "problem"], sort=False):
         method, problem = map(str, names)
         number, dim = numbers[problem], facts[problem]["dim"]
-        target = Path(folder) / _file_name(method)
+        target = folder / _file_name(method)
         label = f"f{number}_{_file_name(problem)}"
         data = Path(f"data_{label}") / f"IOHprofiler_f{number}_DIM{dim}.dat"
         (target / data.parent).mkdir(parents=True, exist_ok=True)

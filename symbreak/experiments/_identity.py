@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -15,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symbreak._checks import large_number
 from symbreak.experiments._columns import OLD_NUMERICS, Row
 from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
 from symbreak.problems import Problem
+from symbreak.topology import Topology
 
 Facts = dict[str, Any]
 
@@ -58,7 +59,7 @@ def _problem_facts(problem: Problem) -> Facts:
         "name": problem.name,
         "net": str(topology),
         "dim": topology.dim,
-        "n_replicas": _digits(topology.n_replicas),
+        "n_replicas": _digits(topology),
         "task": problem.task,
         "samples": [len(part) for part in parts if part is not None],
         "rescale": problem.rescale,
@@ -70,9 +71,10 @@ def _problem_facts(problem: Problem) -> Facts:
     }
 
 
-def _digits(n: int) -> str:
-    """A whole number as text, beyond what JSON numbers hold everywhere."""
-    return str(n) if n < 10**1000 else large_number(n)  # Python refuses to print the largest
+def _digits(topology: Topology) -> str:
+    """The number of replicas as text, beyond what JSON numbers hold everywhere."""
+    few = topology.log_replicas < 1000 * math.log(10)  # Python refuses to print the largest
+    return str(topology.n_replicas) if few else topology.replicas_in_words
 
 
 def _data_digest(problem: Problem) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import numpy as np
+
+from symbreak._checks import check_path, shown
 from symbreak.experiments._codec import inflate
 from symbreak.experiments._columns import Row, fingerprint, packed_of, read_model
 from symbreak.experiments._database import Database
@@ -26,13 +29,19 @@ def merge_stores(target: str | Path, sources: Sequence[str | Path]) -> int:
     Raises:
         StoreError: if the same run has different results in two stores.
     """
-    others = [path for path in map(Path, sources) if not _same_file(path, Path(target))]
+    target = check_path("target", target)
+    if isinstance(sources, str | bytes | Mapping) or not isinstance(sources, Iterable):
+        raise ValueError(f"sources must be a list of stores, got {shown(sources)}.")
+    if isinstance(sources, np.ndarray):
+        sources = sources.ravel().tolist()
+    paths = [check_path("a store", source) for source in sources]
+    others = [path for path in paths if not _same_file(path, target)]
     with ExitStack() as stack:
         theirs = [
             stack.enter_context(closing(Database(path, create=False, read_only=True)))
             for path in others
         ]  # all must be whole before one is touched
-        ours = stack.enter_context(closing(Database(Path(target), create=True)))
+        ours = stack.enter_context(closing(Database(target, create=True)))
         return sum(_merge(ours, each) for each in theirs)
 
 
@@ -131,8 +140,9 @@ def check_store(path: str | Path) -> list[str]:
 
     Every page, every row, every reference, and every result against its fingerprint.
     """
+    path = check_path("path", path)
     try:
-        with closing(Database(Path(path), create=False, read_only=True)) as database:
+        with closing(Database(path, create=False, read_only=True)) as database:
             return [*_row_faults(database), *database.faults(), *_result_faults(database)]
     except StoreError as error:
         return [str(error)]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from symbreak._blas import one_blas_thread
+from symbreak._checks import check_callable, check_kind, check_real
 from symbreak.experiments._spec import RunSpec
 from symbreak.optimizers import State
 from symbreak.training import Progress, RunRecord, Training
@@ -43,6 +44,11 @@ def execute(
     Raises:
         CheckpointError: if the run cannot go on from the checkpoint.
     """
+    check_kind("run", run, RunSpec, "as StudySpec.runs gives")
+    check_real("checkpoint_every", checkpoint_every, 0, 1e9)
+    check_callable("on_checkpoint", on_checkpoint)
+    check_callable("on_progress", on_progress)
+    check_callable("should_stop", should_stop)
     training = run.start() if checkpoint is None else _resumed(run, checkpoint)
     written = told = time.monotonic()
     with one_blas_thread():

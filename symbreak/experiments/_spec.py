@@ -14,7 +14,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Self
 
-from symbreak._checks import check_choice, check_count, unknown
+from symbreak._checks import (
+    check_choice,
+    check_count,
+    check_kind,
+    check_path,
+    check_text,
+    shown,
+    unknown,
+)
 from symbreak.methods import METHODS, find_method
 from symbreak.problems import Problem, load_problem, problem_names, read_problem
 from symbreak.topology import Topology
@@ -46,6 +54,9 @@ FILE_KEYS = (
 
 #: Larger numbers do not fit a store.
 MAX_SEED, MAX_BUDGET = 2**63 - 1, 10**15
+
+#: Whether repetitions share their data.
+DATA = ("fixed", "redrawn")
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,24 @@ class RunSpec:
     data_file: DataFile | None = None
     data: str = "fixed"  # or "redrawn": whether other repetitions have other data
 
+    def __post_init__(self) -> None:
+        for name in ("problem", "method"):
+            check_text(name, getattr(self, name))
+        for name in ("repetition", "seed", "data_seed"):
+            n = _checked_seed(name, getattr(self, name))
+            object.__setattr__(self, name, n)
+        budget = check_count("max_evaluations", self.max_evaluations, 1)
+        object.__setattr__(self, "max_evaluations", budget)
+        if budget > MAX_BUDGET:
+            raise ValueError(
+                f"at most {MAX_BUDGET:g} evaluations can be done, got {shown(budget)}."
+            )
+        for name in ("problem_settings", "method_settings"):
+            _check_table(name, getattr(self, name))
+        if self.data_file is not None:
+            check_kind("data_file", self.data_file, DataFile, "DataFile.from_table(...)")
+        check_choice("data", self.data, DATA)
+
     @property
     def key(self) -> str:
         """A hash of what determines the result; runs with the same key are the same run."""
@@ -123,6 +152,7 @@ class RunSpec:
 def _load_problem(name: str, seed: int, settings: str, data_file: DataFile | None) -> Problem:
     problem = data_file.load(name, seed) if data_file else load_problem(name, seed)
     changes = json.loads(settings)
+    _check_keys(f"settings of {name}", changes, PROBLEM_KEYS)
     if (hidden := changes.pop("hidden", None)) is not None:
         if not isinstance(hidden, list):
             raise ValueError(f"hidden must be a list of layer sizes, such as [5], got {hidden!r}.")
@@ -168,6 +198,21 @@ class StudySpec:
     data_files: Mapping[str, DataFile] = field(default_factory=dict)
     text: str = field(default="", compare=False)
 
+    def __post_init__(self) -> None:
+        check_text("name", self.name)
+        check_text("text", self.text)
+        for name in ("problems", "methods"):
+            names = check_kind(name, getattr(self, name), tuple, "of names")
+            if not names or not all(isinstance(each, str) for each in names):
+                raise ValueError(f"{name} must be names, at least one, got {shown(names)}.")
+        repetitions = check_count("repetitions", self.repetitions, 1)
+        object.__setattr__(self, "repetitions", repetitions)
+        for name in ("seed", "data_seed"):
+            check_count(name, getattr(self, name), 0)
+        check_choice("data", self.data, DATA)
+        for name in ("budgets", "problem_settings", "method_settings", "data_files"):
+            _check_table(name, getattr(self, name))
+
     @classmethod
     def load(cls, source: str | Path) -> StudySpec:
         """Read a study file, or one of the built-in studies by name.
@@ -175,10 +220,10 @@ class StudySpec:
         Raises:
             ValueError: naming table, key and nearest valid name, before anything starts.
         """
-        if str(source) in BUILT_IN:
+        if isinstance(source, str) and source in BUILT_IN:
             file = resources.files("symbreak.experiments").joinpath(f"studies/{source}.toml")
             return cls.parse(file.read_text(encoding="utf-8"), name=str(source))
-        path = Path(source)
+        path = check_path("a study", source)
         if not path.is_file():
             raise ValueError(
                 f"no study file {str(source)!r}; give a TOML file or one of the built-in studies "
@@ -203,8 +248,11 @@ class StudySpec:
 
         Without ``try_runs`` only names and keys are checked, not whether every run can start.
         """
+        check_text("name", name)
+        if folder is not None:
+            folder = check_path("folder", folder)
         try:
-            raw = tomllib.loads(text)
+            raw = tomllib.loads(check_text("the text of a study", text))
         except ValueError as error:
             raise ValueError(f"the study is not valid TOML: {error}.") from None
         except RecursionError:
@@ -215,8 +263,6 @@ class StudySpec:
         # numbers and shapes are checked by what uses them
         for run in spec.first_runs() if try_runs else ():
             with _error_context(f"problem {run.problem} with method {run.method}"):
-                if run.max_evaluations > MAX_BUDGET:
-                    raise ValueError(f"at most {MAX_BUDGET:g} evaluations can be done.")
                 run.start()
         return spec
 
@@ -307,8 +353,8 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         methods=methods,
         repetitions=check_count("repetitions", raw.get("repetitions", 1), 1),
         seed=check_count("seed", raw.get("seed", 0), 0),
-        data_seed=_data_seed(raw.get("data_seed", 0)),
-        data=check_choice("data", raw.get("data", "fixed"), ("fixed", "redrawn")),
+        data_seed=_checked_seed("data_seed", raw.get("data_seed", 0)),
+        data=check_choice("data", raw.get("data", "fixed"), DATA),
         budgets=budgets,
         problem_settings=_subtables(raw, "problem"),
         method_settings=_subtables(raw, "method"),
@@ -319,10 +365,16 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
     )
 
 
-def _data_seed(value: object) -> int:
-    if (seed := check_count("data_seed", value, 0)) > MAX_SEED:
-        raise ValueError(f"data_seed must be below 2^63, got {value!r}.")
+def _checked_seed(name: str, value: object) -> int:
+    if (seed := check_count(name, value, 0)) > MAX_SEED:
+        raise ValueError(f"{name} must be below 2^63, got {shown(value)}.")
     return seed
+
+
+def _check_table(name: str, value: object) -> None:
+    kind = isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+    if not kind:
+        raise ValueError(f"{name} must be a dictionary with names as keys, got {shown(value)}.")
 
 
 def _data_file(table: str, settings: Mapping[str, Any], folder: Path) -> DataFile:
@@ -334,7 +386,7 @@ def _names(raw: Mapping[str, Any], key: str, kind: str, known: Iterable[str]) ->
     """A list of known names, without repetition."""
     names = raw.get(key)
     if not isinstance(names, list | tuple) or not names:
-        raise ValueError(f"{key} must be a list of names, got {names!r}.")
+        raise ValueError(f"{key} must be a list of names, got {shown(names)}.")
     known = list(known)
     for name in names:
         if name not in known:

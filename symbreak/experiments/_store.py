@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
+from symbreak._checks import check_choice, check_count, check_kind, check_path, check_text
 from symbreak.experiments import _frames
 from symbreak.experiments._codec import PackedArray, join_state, pack, split_state, unpack
 from symbreak.experiments._columns import (
@@ -32,6 +33,7 @@ from symbreak.experiments._identity import (
     label_runs,
 )
 from symbreak.experiments._run import CheckpointError
+from symbreak.experiments._schema import TABLES
 from symbreak.experiments._spec import RunSpec, StudySpec
 from symbreak.models import Model
 from symbreak.records import RunRecord
@@ -56,7 +58,7 @@ class Store:
     """
 
     def __init__(self, path: str | Path, *, create: bool = True, read_only: bool = False) -> None:
-        self.path = Path(path)
+        self.path = check_path("path", path)
         self._database = Database(self.path, create=create, read_only=read_only)
 
     def close(self) -> None:
@@ -71,6 +73,7 @@ class Store:
 
     def add_study(self, spec: StudySpec) -> None:
         """Keep the study file, so that a report can say how to reproduce it."""
+        check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
         digest = hashlib.sha256(spec.text.encode()).hexdigest()
         row = {"digest": digest, "name": spec.name, "text": spec.text}
         with self._database.transaction():
@@ -81,6 +84,8 @@ class Store:
 
         ``facts`` are those of ``facts_of(run)``, if they were found elsewhere already.
         """
+        check_kind("run", run, RunSpec, "as StudySpec.runs gives")
+        check_kind("record", record, RunRecord, "as execute gives")
         arrays = {name: getattr(record, name) for name in ARRAYS}
         packed = {name: pack(value) for name, value in arrays.items() if value is not None}
         row = run_row(run, record, packed)
@@ -116,12 +121,13 @@ class Store:
 
     def add_failure(self, run: RunSpec, traceback: str) -> None:
         """Record that a run raised; it is left out until a retry is asked for."""
+        check_kind("run", run, RunSpec, "as StudySpec.runs gives")
         row = {
             "key": run.key,
             "problem": run.problem,
             "method": run.method,
             "repetition": run.repetition,
-            "traceback": traceback,
+            "traceback": check_text("traceback", traceback),
             "failed_at": now(),
         }
         with self._database.transaction():
@@ -131,17 +137,21 @@ class Store:
 
     def has(self, key: str) -> bool:
         """Whether a run is finished."""
-        return self._database.has("run", key)
+        return self._database.has("run", check_text("key", key))
 
     def has_failed(self, key: str) -> bool:
         """Whether a run has failed."""
-        return self._database.has("failure", key)
+        return self._database.has("failure", check_text("key", key))
 
     def save_checkpoint(self, key: str, state: Mapping[str, Any]) -> None:
         """Replace the checkpoint of a run under way, unless it is finished elsewhere."""
-        plain, arrays = split_state(state)
-        packed = {name: pack(array) for name, array in arrays.items()}
-        text = json.dumps({"state": plain, "arrays": sorted(packed)})
+        check_text("key", key)
+        try:
+            plain, arrays = split_state(check_kind("state", state, Mapping, "of state()"))  # type: ignore[type-abstract]
+            packed = {name: pack(array) for name, array in arrays.items()}
+            text = json.dumps({"state": plain, "arrays": sorted(packed)})
+        except (TypeError, RecursionError) as error:
+            raise ValueError(f"a state holds arrays and JSON-able values: {error}.") from None
         with self._database.transaction():
             if self.has(key):
                 return
@@ -155,6 +165,7 @@ class Store:
         Raises:
             CheckpointError: if it is damaged.
         """
+        check_text("key", key)
         try:
             rows = list(self._database.rows("checkpoint", "WHERE key = ?", (key,)))
             arrays = self._arrays("checkpoint_array", key)
@@ -169,12 +180,13 @@ class Store:
 
     def delete_checkpoint(self, key: str) -> None:
         """Let a run start again."""
+        check_text("key", key)
         with self._database.transaction():
             self._database.delete("checkpoint", key)
 
     def count(self, table: str) -> int:
         """Number of rows of ``run``, ``failure`` or ``checkpoint``."""
-        return self._database.count(table)
+        return self._database.count(check_choice("table", table, TABLES))
 
     def studies(self) -> list[tuple[str, str]]:
         """Name and text of the study files whose runs are here."""
@@ -193,6 +205,7 @@ class Store:
 
     def differences(self, spec: StudySpec) -> list[str]:
         """Where runs of a study would not be comparable with those here of the same name."""
+        check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
         return describe_differences(spec.first_runs(), *self._runs())
 
     def checkpoints(self) -> set[str]:
@@ -228,6 +241,8 @@ class Store:
         With ``max_points`` equal numbers of generations are averaged, so that no run has more
         rows than that; the evaluations are those at the last of them.
         """
+        if max_points is not None:
+            check_count("max_points", max_points, 1)
         return self._long_frame(_frames.traces_of(max_points))
 
     def spread(self) -> pd.DataFrame:
@@ -236,7 +251,7 @@ class Store:
 
     def arrays(self, key: str) -> dict[str, NDArray[Any]]:
         """Everything stored of a run as arrays: theta, output_weights, curve and traces."""
-        return self._arrays("run_array", key)
+        return self._arrays("run_array", check_text("key", key))
 
     def model(self, key: str) -> Model:
         """The network of a finished run.
@@ -244,6 +259,7 @@ class Store:
         Raises:
             StoreError: if there is none.
         """
+        check_text("key", key)
         for row in self._database.rows("run_model", "WHERE key = ?", (key,)):
             return read_model(row)
         known = "it was run before stores kept models, or found no network" if self.has(key) else ""

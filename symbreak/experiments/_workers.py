@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from symbreak._checks import check_count, check_real
+from symbreak._checks import check_callable, check_count, check_kind, check_real, shown
 from symbreak._interrupts import deferred_interrupts
 from symbreak._processes import detached_start, end_with_parent
 from symbreak.experiments._errors import StoreError
@@ -29,6 +29,7 @@ from symbreak.experiments._spec import RunSpec, StudySpec
 from symbreak.experiments._store import Store
 from symbreak.training import Progress
 
+MAX_WORKERS = 4_096  # each is a process
 MAX_DEATHS = 5  # a run that takes so many workers with it has failed
 GRACE = 10.0  # seconds that a worker has for a last checkpoint when the driver is gone
 
@@ -84,6 +85,9 @@ def run_study(
     if not isinstance(spec, StudySpec):
         spec = StudySpec.load(spec)
     n_workers = check_count("workers", workers, 0) or os.cpu_count() or 1
+    if n_workers > MAX_WORKERS:
+        raise ValueError(f"workers must be at most {MAX_WORKERS:,}, got {shown(workers)}.")
+    check_callable("on_run", on_run)
     seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
     shard = check_shard(shard)
     if not isinstance(store, Store):
@@ -112,7 +116,7 @@ def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
             raise ValueError
     except (TypeError, ValueError):
         raise ValueError(
-            f"shard must be (i, n), whole numbers with 1 <= i <= n, got {shard!r}."
+            f"shard must be (i, n), whole numbers with 1 <= i <= n, got {shown(shard)}."
         ) from None
     return int(i), int(n)
 
@@ -126,6 +130,8 @@ def missing_runs(
     known: Collection[str] = (),
 ) -> Iterator[RunSpec]:
     """The runs that ``run_study`` would do, in its order."""
+    check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
+    check_kind("store", store, Store, "Store(path)")
     i, n = check_shard(shard)
     return (
         run
@@ -256,7 +262,7 @@ def _work(pipe: Connection, path: Path, stop: Any, checkpoint_every: float) -> N
         with suppress(OSError):  # the driver is gone; the store has all that matters
             pipe.send((status, n_evaluations, error))
 
-    with suppress(EOFError):
+    with suppress(EOFError, ConnectionError):  # the driver is gone
         try:
             with Store(path, create=False) as store:
                 while (run := pipe.recv()) is not None:

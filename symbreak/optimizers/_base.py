@@ -16,11 +16,22 @@ from symbreak._checks import (
     check_count,
     check_finite,
     check_magnitude,
+    check_memory,
     check_population,
+    check_text,
+    check_vectors,
+    large_number,
+    shown,
     unknown,
 )
 from symbreak._compile import compiled
-from symbreak.optimizers._state import State, check_saved, generator_from, saved_value
+from symbreak.optimizers._state import (
+    State,
+    check_saved,
+    generator_from,
+    reading_state,
+    saved_value,
+)
 from symbreak.symmetry import BREAKINGS, Breaking, NoBreaking
 from symbreak.topology import Topology
 
@@ -96,10 +107,13 @@ class Optimizer(ABC):
             4,
             "a candidate and three others",
         )
+        self._check_memory()
         self.max_evaluations = max_evaluations
         if max_evaluations is not None:
-            check_count("max_evaluations", max_evaluations, self.population_size, "one generation")
-        self.breaking = _checked_breaking(breaking, dim)
+            self.max_evaluations = check_count(
+                "max_evaluations", max_evaluations, self.population_size, "one generation"
+            )
+        self.breaking = _checked_breaking(breaking, self.dim)
         self.best = Best(None, np.inf)
         self.generation = self.n_evaluations = 0
         self.modified: Mask = np.zeros(self.population_size, dtype=np.bool_)
@@ -117,6 +131,18 @@ class Optimizer(ABC):
             f"{type(self).__name__}(dim={self.dim}, population_size={self.population_size}, "
             f"breaking={self.breaking.name!r}, generation={self.generation}, "
             f"error={self.best.error:.6g})"
+        )
+
+    def _memory(self) -> float:
+        """Bytes that it will take, about: candidates, copies of them, what they are drawn from."""
+        return 8 * 6 * self.population_size * (self.dim + 4)
+
+    def _check_memory(self) -> None:
+        check_memory(
+            f"{type(self).__name__} with {large_number(self.population_size)} candidates of "
+            f"{large_number(self.dim)} parameters",
+            self._memory(),
+            "use a smaller population or network",
         )
 
     @property
@@ -148,10 +174,7 @@ class Optimizer(ABC):
         n = self.next_size
         candidates = check_population(candidates, self.dim, "candidates")
         _check_number("candidates", candidates, n)
-        try:
-            errors = np.array(errors, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"errors must be {n} numbers.") from None
+        errors = check_vectors(errors, f"({n},)", "errors").copy()
         if errors.shape != (n,):
             raise ValueError(f"errors must have shape (n,) = ({n},), got {errors.shape}.")
         leader, n_finite, finite = _settle_errors(candidates, errors)
@@ -200,18 +223,17 @@ class Optimizer(ABC):
         name = state.get("optimizer") if isinstance(state, Mapping) else None
         kind = OPTIMIZERS.get(name) if isinstance(name, str) else None
         if kind is None or not issubclass(kind, cls):
-            raise ValueError(f"the state must be one of {cls.__name__}, got one of {name!r}.")
+            raise ValueError(f"the state must be one of {cls.__name__}, got one of {shown(name)}.")
         optimizer = kind.__new__(kind)
-        try:
+        with reading_state():
             optimizer._restore(state)
-        except KeyError as missing:
-            raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
         return optimizer
 
     def _restore(self, state: State) -> None:
         """Take over a state, checked: compiled code does not look at shapes again."""
         self.dim = check_count("dim", state["dim"], 1)
         self.population_size = check_count("population_size", state["population_size"], 4)
+        self._check_memory()
         self.max_evaluations = state["max_evaluations"]
         if self.max_evaluations is not None:
             check_count("max_evaluations", self.max_evaluations, 1)
@@ -225,6 +247,14 @@ class Optimizer(ABC):
             self.best = Best(theta, check_saved("best_error", state["best_error"], float, sizes))
         for name, kind in self._all_saved().items():
             setattr(self, name, check_saved(name, state[name], kind, sizes))
+        for counter, n in {"nonfinite": 0, **self.counters}.items():
+            self.counters[counter] = check_count(f"the state's {counter}", n, 0)
+
+    def _check_asked(self) -> None:
+        """For optimisers whose generations are all of one size."""
+        if self._asked is not None:
+            _check_number("the state's _asked", self._asked, self.population_size)
+            check_finite("the state's _asked", self._asked)
 
     @classmethod
     def _all_saved(cls) -> dict[str, type | str]:
@@ -234,12 +264,16 @@ class Optimizer(ABC):
 def _checked_breaking(breaking: Breaking | None, dim: int) -> Breaking:
     if breaking is None:
         return NoBreaking()
-    if not callable(breaking) or not hasattr(breaking, "topology"):
+    topology = getattr(breaking, "topology", False)
+    if (
+        isinstance(breaking, type)
+        or not callable(breaking)
+        or not isinstance(topology, Topology | None)
+    ):
         raise ValueError(
             f"breaking must be one of symbreak.symmetry, such as ProximityBreaking(topology), "
-            f"got {breaking!r}."
+            f"got {shown(breaking)}."
         )
-    topology = breaking.topology
     if topology is not None and topology.dim != dim:
         raise ValueError(
             f"breaking is for a {topology} network, so dim must be {topology.dim}, got {dim}."
@@ -287,4 +321,5 @@ def _settle_errors(candidates: Array, errors: Array) -> tuple[int, int, bool]:
 def _breaking_from(name: str, topology: str) -> Breaking:
     if not isinstance(name, str) or name not in BREAKINGS:
         raise unknown("breaking", name, BREAKINGS)
+    check_text("the state's topology", topology)
     return BREAKINGS[name](Topology.parse(topology) if topology else None)

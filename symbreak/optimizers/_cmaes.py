@@ -10,7 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symbreak._blas import one_blas_thread
-from symbreak._checks import Array, IntArray, Mask, check_finite, check_real, check_theta
+from symbreak._checks import (
+    Array,
+    IntArray,
+    Mask,
+    check_finite,
+    check_flag,
+    check_magnitude,
+    check_memory,
+    check_real,
+    check_theta,
+    large_number,
+)
 from symbreak._compile import compiled
 from symbreak.optimizers._base import Optimizer
 from symbreak.optimizers._state import State
@@ -125,12 +136,14 @@ class CMAES(Optimizer):
         **settings: Any,
     ) -> None:
         super().__init__(dim, **settings)
+        dim = self.dim
         if mean is None:
             mean = np.zeros(dim) if self._asked is None else self._asked.mean(axis=0)
         self.mean = check_theta(mean, dim, "mean").copy()
-        check_finite("mean", self.mean)
+        check_magnitude("mean", self.mean)
         self.sigma = check_real("sigma", sigma, 2.0**-MAX_DRIFT, 2.0**MAX_DRIFT)
-        self.replace_mean, self.own_partition = bool(replace_mean), bool(own_partition)
+        self.replace_mean = check_flag("replace_mean", replace_mean)
+        self.own_partition = check_flag("own_partition", own_partition)
         self.C = np.eye(dim)
         # C = B diag(scales^2) B', and the root is C^1/2
         self._B, self._scales, self._root = _sphere(dim)
@@ -139,8 +152,24 @@ class CMAES(Optimizer):
         self._constants = strategy_constants(dim, self.population_size)
         self.counters |= {"repairs": 0, "bounded": 0}
 
+    def _memory(self) -> float:
+        return super()._memory() + 8 * 8 * self.dim**2  # C, its axes and root, room to find them
+
+    def _check_memory(self) -> None:
+        check_memory(
+            f"CMA-ES with {large_number(self.population_size)} candidates and square matrices of "
+            f"{large_number(self.dim)} parameters",
+            self._memory(),
+            "use DE, whose memory grows with the number of parameters alone, or a smaller network",
+        )
+
     def _restore(self, state: State) -> None:
         super()._restore(state)
+        self._check_asked()
+        check_finite("the state's mean", self.mean)
+        check_real("the state's sigma", self.sigma, MIN_STEP, 1 / MIN_STEP)
+        for name in ("repairs", "bounded"):
+            self.counters.setdefault(name, 0)
         self._constants = strategy_constants(self.dim, self.population_size)
 
     @property

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from symbreak._checks import unknown
+from symbreak._checks import shown, unknown
 
 State = dict[str, Any]
+
+#: No number of a state is larger, but for infinity, and no count.
+MAX_NUMBER, MAX_COUNT = 1e300, 2**53
 
 _KINDS = {float: (float, int), int: (int,), bool: (bool,), str: (str,), dict: (dict,)}
 
@@ -29,18 +33,38 @@ def check_saved(name: str, value: Any, kind: type | str, sizes: Mapping[str, int
     """
     if not isinstance(kind, str):
         good = isinstance(value, _KINDS[kind]) and (kind is bool or not isinstance(value, bool))
-        if not good or (kind is float and math.isnan(value)):
-            raise ValueError(f"the state's {name} must be of type {kind.__name__}, got {value!r}.")
+        if good and kind is int:
+            good = abs(value) <= MAX_COUNT
+        if good and kind is float:
+            good = -MAX_NUMBER <= value <= MAX_NUMBER or value == math.inf
+            value = float(value) if good else value
+        if not good:
+            raise ValueError(
+                f"the state's {name} must be of type {kind.__name__}, got {shown(value)}."
+            )
         return saved_value(value)
     if value is None and kind.endswith("?"):
         return None
     shape = kind.removesuffix("?").split()
     if not isinstance(value, np.ndarray) or not _fits(value.shape, shape, sizes):
         wanted = ", ".join(str(sizes.get(letter, letter)) for letter in shape)
-        got = value.shape if isinstance(value, np.ndarray) else repr(value)
+        got = value.shape if isinstance(value, np.ndarray) else shown(value)
         raise ValueError(f"the state's {name} must be an array of shape ({wanted}), got {got}.")
+    if isinstance(value, np.ma.MaskedArray) or value.dtype.kind not in "bif":
+        raise ValueError(f"the state's {name} must hold numbers, got {value.dtype}.")
     wanted_type = np.bool_ if value.dtype == np.bool_ else np.float64
     return np.array(value, dtype=wanted_type, order="C")
+
+
+@contextmanager
+def reading_state() -> Iterator[None]:
+    """Answer a state that was not written by ``state()``, or damaged since, in words."""
+    try:
+        yield
+    except KeyError as missing:
+        raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
+    except (TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        raise ValueError(f"the state is damaged, or was not written by state(): {error}.") from None
 
 
 def _fits(got: tuple[int, ...], shape: Sequence[str], sizes: Mapping[str, int]) -> bool:
@@ -52,7 +76,7 @@ def _fits(got: tuple[int, ...], shape: Sequence[str], sizes: Mapping[str, int]) 
 def generator_from(state: Any, known: Sequence[str]) -> Generator:
     """A generator in a saved state; only NumPy's own bit generators are made."""
     kind = state.get("bit_generator") if isinstance(state, Mapping) else None
-    if kind not in known:
+    if not isinstance(kind, str) or kind not in known:
         raise unknown("bit generator", kind, known)
     bits = getattr(np.random, str(kind))()
     try:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._checks import check_real
+from symbreak._checks import check_choice, check_path, check_real, check_text, shown
 from symbreak._random import stream
 from symbreak.problems._array_tables import ParquetTable, read_npz
 from symbreak.problems._problem import Problem, Task
@@ -34,7 +34,7 @@ def read_table(path: str | Path, *, header: bool | None = None) -> Table:
     Raises:
         ValueError: if there is no such file, or it is damaged, too large or not a table.
     """
-    path = Path(path)
+    path = check_path("path", path)
     if not path.is_file():
         raise ValueError(f"no data file {str(path)!r}.")
     if path.suffix == ".npz":
@@ -74,8 +74,10 @@ def read_problem(
         seed: Of the shuffle that divides the samples.
         **settings: Other fields of ``Problem``.
     """
+    check_text("name", name)
     table = read_table(path, header=header)
     inputs, outputs = _choose_columns(table, _names("targets", targets), _names("ignore", ignore))
+    check_choice("task", task, ("auto", *get_args(Task)))
     if task == "auto":
         task = recognise_task(table, outputs)
     if task == "classification":
@@ -140,9 +142,10 @@ def _check_classes(table: Table, target: str, values: NDArray[Any], n_rows: int)
 
 def _names(argument: str, names: str | Sequence[str]) -> list[str]:
     """A name, or several; a string is one name and not its letters."""
-    chosen = [names] if isinstance(names, str) else list(names)
-    if not all(isinstance(name, str) for name in chosen):
-        raise ValueError(f"{argument} must be names of columns, got {names!r}.")
+    chosen = [names] if isinstance(names, str) else names
+    if not isinstance(chosen, list | tuple) or not all(isinstance(name, str) for name in chosen):
+        raise ValueError(f"{argument} must be names of columns, got {shown(names)}.")
+    chosen = list(chosen)
     if len(set(chosen)) < len(chosen):
         raise ValueError(f"{argument} names a column twice: {', '.join(chosen)}.")
     return chosen

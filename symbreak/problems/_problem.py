@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -17,11 +17,17 @@ from symbreak._checks import (
     check_choice,
     check_count,
     check_finite,
+    check_kind,
+    check_memory,
     check_real,
+    check_text,
     check_unmasked,
+    check_vectors,
+    shown,
+    unknown,
 )
 from symbreak.activations import TANH, Activation, find_activation
-from symbreak.topology import Topology
+from symbreak.topology import Topology, check_topology
 
 Task = Literal["regression", "autoencoding", "classification"]
 
@@ -42,8 +48,23 @@ class Dataset:
     y: Array
     weights: Array | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("X", "y"):
+            object.__setattr__(self, name, _checked_matrix(name, getattr(self, name)))
+        if len(self.X) != len(self.y):
+            raise ValueError(
+                f"X and y must have the same number K of samples, got {len(self.X)} and "
+                f"{len(self.y)}."
+            )
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _sample_weights(self.weights, len(self.X)))
+
     def __len__(self) -> int:
         return len(self.X)
+
+    def __repr__(self) -> str:
+        weighted = "" if self.weights is None else ", weighted"
+        return f"Dataset({len(self)} samples, {self.X.shape[1]} to {self.y.shape[1]}{weighted})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +74,25 @@ class Scaling:
     mean: Array
     scale: Array
 
+    def __post_init__(self) -> None:
+        for name in ("mean", "scale"):
+            vector = check_vectors(getattr(self, name), "(n,)", name)
+            check_finite(name, vector)
+            object.__setattr__(self, name, vector)
+        if self.mean.ndim != 1 or self.scale.shape != self.mean.shape:
+            raise ValueError(
+                "mean and scale must both have shape (n,), a number per column, got "
+                f"{self.mean.shape} and {self.scale.shape}."
+            )
+        if not (self.scale > 0).all():
+            raise ValueError(f"scale must be positive, got {self.scale.min():g}.")
+
     @classmethod
     def fit(cls, values: Array, weights: Array | None = None) -> Scaling:
         """Measure ``values`` (K, n) of samples with ``weights``; a constant column gets scale 1."""
+        values = _checked_matrix("values", values)
+        if weights is not None:
+            weights = _sample_weights(weights, len(values))
         centre = values[0]
         constant = np.all(values == centre, axis=0)
         # Measured in units of the largest deviation, or squares would under- or overflow.
@@ -75,15 +112,29 @@ class Scaling:
     @classmethod
     def identity(cls, n: int) -> Scaling:
         """No change."""
+        n = check_count("n", n, 1)
+        check_memory(f"scales of {shown(n)} columns", 16 * n, "use fewer")
         return cls(np.zeros(n), np.ones(n))
 
     def __call__(self, values: Array) -> Array:
         """To normalised units."""
-        return np.ascontiguousarray((values - self.mean) / self.scale)
+        values = self._checked(values)
+        with np.errstate(over="ignore"):
+            return _finite(np.ascontiguousarray((values - self.mean) / self.scale))
 
     def undo(self, values: Array) -> Array:
         """Back to the units of the data."""
-        return values * self.scale + self.mean
+        values = self._checked(values)
+        with np.errstate(over="ignore"):
+            return _finite(values * self.scale + self.mean)
+
+    def _checked(self, values: Array) -> Array:
+        n = len(self.mean)
+        values = check_vectors(values, f"(K, {n})", "values")
+        if values.shape[-1:] != (n,):
+            raise ValueError(f"values must have shape (K, n) = (K, {n}), got {values.shape}.")
+        check_finite("values", values)
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,22 +171,42 @@ class Problem:
     target_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_text("name", self.name)
+        check_text("description", self.description)
+        check_topology(self.topology)
         check_choice("task", self.task, get_args(Task))
         check_choice("rescale", self.rescale, ("unit", "radius", "none"))
         check_choice("output_error", self.output_error, ("linear", "tanh"))
-        if self.alpha != "auto":
+        check_kind("output_shift", self.output_shift, bool, "True or False")
+        if not isinstance(self.alpha, str) or self.alpha != "auto":
             check_real('alpha (or "auto")', self.alpha, 0, MAX_ALPHA)
         _check_names("feature_names", self.feature_names, self.topology.n_inputs)
         _check_names("target_names", self.target_names, self.topology.n_outputs)
         _check_population_sizes(self.population_size)
         check_count("max_evaluations", self.max_evaluations, 1)
         for part in ("train", "validation", "test"):
-            if getattr(self, part) is not None:
+            if part == "train" or getattr(self, part) is not None:
                 _check_dataset(part, getattr(self, part), self.topology)
+        _check_scaling("inputs", self.inputs, self.topology.n_inputs)
+        _check_scaling("targets", self.targets, self.topology.n_outputs)
+        n_classes = self.topology.n_outputs if self.task == "classification" else 0
+        if not isinstance(self.classes, tuple) or len(self.classes) != n_classes:
+            raise ValueError(
+                f"classes must be a tuple of {n_classes} labels for {self.task} with a "
+                f"{self.topology} network, got {shown(self.classes)}."
+            )
         if self.output_error == "tanh" and self.task != "classification":
             raise ValueError(
                 f"output_error='tanh' needs the 0/1 targets of classification, got {self.task!r}."
             )
+
+    def __repr__(self) -> str:
+        parts = (self.train, self.validation, self.test)
+        samples = "/".join(str(len(part)) for part in parts if part is not None)
+        return (
+            f"Problem({self.name!r}, {self.topology}, {self.task}, {samples} samples, "
+            f"budget {self.max_evaluations:,})"
+        )
 
     @property
     def ridge(self) -> float:
@@ -181,8 +252,15 @@ class Problem:
         """
         check_choice("task", task, get_args(Task))
         labels = _classes(y) if task == "classification" else None
-        if isinstance(hidden, int | np.integer):
-            raise ValueError(f"hidden must be a sequence of layer sizes, such as ({hidden},).")
+        whole = not isinstance(hidden, np.ndarray) or hidden.ndim == 1
+        if isinstance(hidden, str | bytes) or not isinstance(hidden, Iterable) or not whole:
+            raise ValueError(
+                f"hidden must be a sequence of layer sizes, such as (5,), got {shown(hidden)}."
+            )
+        known = [field.name for field in fields(cls) if field.name not in _FROM_ARRAYS]
+        for setting in settings:
+            if setting not in known:
+                raise unknown("setting of a problem", setting, known)
         parts = {"train": (X, y), "validation": validation, "test": test}
         raw = {k: _dataset(k, pair, labels) for k, pair in parts.items() if pair is not None}
         first = raw["train"]
@@ -200,7 +278,9 @@ class Problem:
         normal["train"] = replace(normal["train"], weights=w)
         return cls(
             name,
-            Topology((first.X.shape[1], *hidden, first.y.shape[1]), find_activation(activation)),
+            Topology(
+                (first.X.shape[1], *_sizes(hidden), first.y.shape[1]), find_activation(activation)
+            ),
             task,
             normal["train"],
             normal.get("validation"),
@@ -212,27 +292,60 @@ class Problem:
         )
 
 
+#: Fields of a problem that ``from_arrays`` finds itself.
+_FROM_ARRAYS = (
+    *("name", "topology", "task", "train", "validation", "test"),
+    *("inputs", "targets", "classes"),
+)
+
+
+def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
+    """Layer sizes, which an array may hold too."""
+    whole = isinstance(hidden, np.ndarray) and hidden.ndim == 1
+    return tuple(hidden.tolist() if whole else hidden)  # type: ignore[attr-defined]
+
+
+def _checked_matrix(name: str, values: ArrayLike) -> Array:
+    """A matrix that is not copied if it is one of finite float64 already."""
+    matrix = check_vectors(values, "(K, n)", name)
+    if matrix.ndim != 2 or matrix.size == 0:
+        raise ValueError(
+            f"{name} must have shape (K, n) and not be empty, got shape {matrix.shape}."
+        )
+    check_finite(name, matrix)
+    return matrix
+
+
+def _finite(values: Array) -> Array:
+    if not np.isfinite(values).all():
+        raise ValueError("values are too large for the scaling of the data.")
+    return values
+
+
 def _check_dataset(part: str, data: Dataset, topology: Topology) -> None:
+    check_kind(part, data, Dataset, "Dataset(X, y)")
     for name, values, n in (("X", data.X, topology.n_inputs), ("y", data.y, topology.n_outputs)):
-        if values.ndim != 2 or values.shape[1] != n or len(values) != len(data.X):
+        if values.shape[1] != n:
             raise ValueError(
                 f"{part} {name} must have shape (K, {n}) for a {topology} network, "
                 f"got {values.shape}."
             )
-        check_finite(f"{part} {name}", values)
-    if data.weights is not None:
-        _sample_weights(data.weights, len(data), part)
+
+
+def _check_scaling(name: str, scaling: Scaling, n: int) -> None:
+    check_kind(name, scaling, Scaling, "Scaling(mean, scale)")
+    if len(scaling.mean) != n:
+        raise ValueError(f"{name} must be a Scaling of {n} columns, got {len(scaling.mean)}.")
 
 
 def _sample_weights(weights: ArrayLike, n: int, part: str = "train") -> Array:
     """Positive numbers, one a sample."""
-    check_unmasked(f"{part} weights", weights)
-    values = np.asarray(weights)
-    if values.shape != (n,):
+    column = check_vectors(weights, f"(K,) = ({n},)", f"{part} weights").copy()
+    if column.shape != (n,):
         raise ValueError(
-            f"{part} weights must have shape (K,) = ({n},), one a sample, got {values.shape}."
+            f"{part} weights must have shape (K,) = ({n},), one a sample, got {column.shape}."
         )
-    column = as_matrix(f"{part} weights", values[:, None], "(K,)")[:, 0].copy()
+    check_finite(f"{part} weights", column)
     if not (column > 0).all():
         raise ValueError(
             f"{part} weights must be positive, got {column.min():g}; leave out samples that do "
@@ -243,16 +356,16 @@ def _sample_weights(weights: ArrayLike, n: int, part: str = "train") -> Array:
 
 def _check_names(name: str, names: object, n: int) -> None:
     if not isinstance(names, tuple) or not all(isinstance(word, str) for word in names):
-        raise ValueError(f"{name} must be a tuple of texts, got {names!r}.")
+        raise ValueError(f"{name} must be a tuple of texts, got {shown(names)}.")
     if len(names) not in (0, n) or len(set(names)) < len(names):
-        raise ValueError(f"{name} must be {n} different names or none, got {names!r}.")
+        raise ValueError(f"{name} must be {n} different names or none, got {shown(names)}.")
 
 
 def _check_population_sizes(sizes: object) -> None:
     if not isinstance(sizes, Mapping):
         raise ValueError(
             "population_size of a problem must be given by family of methods, as in "
-            f"{{'DE': 100, 'CMA-ES': 400}}, got {sizes!r}."
+            f"{{'DE': 100, 'CMA-ES': 400}}, got {shown(sizes)}."
         )
     for family, size in sizes.items():
         check_count(f"population_size of {family}", size, 4)
@@ -260,13 +373,14 @@ def _check_population_sizes(sizes: object) -> None:
 
 def _dataset(part: str, pair: tuple[ArrayLike, ArrayLike], labels: np.ndarray | None) -> Dataset:
     """Check one pair of arrays; turn labels into 0/1 columns, one a class (Eq. 9)."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ValueError(f"{part} must be a pair (X, y), got {shown(pair)}.")
     X = as_matrix(f"{part} X", pair[0])
-    check_unmasked(f"{part} y", pair[1])
     if labels is None:
-        y = np.asarray(pair[1])
+        y = check_vectors(pair[1], "(K,) or (K, q)", f"{part} y")
         y = as_matrix(f"{part} y", y[:, None] if y.ndim == 1 else y, "(K,) or (K, q)")
     else:
-        y = _one_hot(part, np.asarray(pair[1]), labels)
+        y = _one_hot(part, label_array(f"{part} y", pair[1]), labels)
     if len(X) != len(y):
         raise ValueError(
             f"{part} X and y must have the same number K of samples, got {len(X)} and {len(y)}."
@@ -276,9 +390,24 @@ def _dataset(part: str, pair: tuple[ArrayLike, ArrayLike], labels: np.ndarray | 
 
 def _classes(y: ArrayLike) -> np.ndarray:
     try:
-        return np.unique(np.asarray(y).ravel())
+        return np.unique(label_array("train y", y).ravel())
     except TypeError:
         raise ValueError("class labels must all be numbers or all be strings.") from None
+
+
+def label_array(name: str, y: ArrayLike) -> np.ndarray:
+    """Labels as they came; nothing that stands for a measurement or a moment."""
+    check_unmasked(name, y)
+    try:
+        labels = np.asarray(y)
+    except (ValueError, RecursionError):
+        labels = np.empty((0, 0))
+    if labels.ndim != 1 or len(labels) == 0 or labels.dtype.kind in "cmMV":
+        raise ValueError(
+            f"{name} must hold one class label per sample, a text or a number, shape (K,), "
+            f"got {shown(y)}."
+        )
+    return labels
 
 
 def _one_hot(part: str, y: np.ndarray, labels: np.ndarray) -> Array:

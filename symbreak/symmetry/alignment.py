@@ -15,6 +15,7 @@ from symbreak._checks import (
     Array,
     IntArray,
     check_choice,
+    check_count,
     check_magnitude,
     check_population,
     check_theta,
@@ -67,7 +68,8 @@ def align(
     """
     population, single = _one_or_many(theta, topology)
     aligned, operators = np.empty_like(population), []
-    rng, size = np.random.default_rng(seed), max(1, CHUNK // topology.dim)
+    rng = np.random.default_rng(check_count("seed", seed, 0))
+    size = max(1, CHUNK // topology.dim)
     for first in range(0, len(population), size):  # bounded memory, whatever the population
         part = slice(first, first + size)
         aligned[part], marks = _align(population[part], anchor, topology, method, rng)
@@ -230,5 +232,5 @@ def spread_cost(topology: Topology) -> int:
     it grows with the cube of the width. A step of an assignment takes as long as 15 multiply-adds
     of a kernel, and deep networks two rounds (measured on 19 nets, right to a factor of 3).
     """
-    rounds = 1 if len(topology.hidden) == 1 else 2
+    rounds = 1 if len(check_topology(topology).hidden) == 1 else 2
     return 15 * rounds * sum(len(block) ** 3 + len(block) * block.size for block in topology.blocks)

@@ -18,7 +18,15 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from symbreak._blas import single_threaded_blas
-from symbreak._checks import Array, IntArray, Mask, check_population, check_theta
+from symbreak._checks import (
+    Array,
+    IntArray,
+    Mask,
+    check_kind,
+    check_population,
+    check_theta,
+    shown,
+)
 from symbreak._compile import compiled, inlined
 from symbreak.symmetry._assignment import sweep
 from symbreak.symmetry._chain import move_to_nearest
@@ -54,7 +62,13 @@ class NoBreaking:
     topology: Topology | None = None
     name: ClassVar[str] = "none"
 
+    def __post_init__(self) -> None:
+        if self.topology is not None:
+            check_topology(self.topology)
+
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
+        if not isinstance(population, np.ndarray) or population.ndim != 2:
+            raise ValueError(f"population must be an array (N_p, D), got {shown(population)}.")
         return population, np.zeros(len(population), dtype=np.bool_)
 
 
@@ -93,6 +107,7 @@ class ProximityBreaking:
 
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
         population, anchor = _checked(population, anchor, self.topology)
+        check_kind("rng", rng, Generator, "as numpy.random.default_rng makes")
         return population, step_towards(
             population, anchor, self.topology.blocks, self.topology.signed, rng
         )

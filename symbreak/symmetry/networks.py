@@ -7,13 +7,20 @@ or a PyTorch state dict (outputs by inputs) has them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._checks import Array, as_matrix, check_choice, check_magnitude, check_vectors
+from symbreak._checks import (
+    Array,
+    as_matrix,
+    check_choice,
+    check_magnitude,
+    check_vectors,
+    shown,
+)
 from symbreak.activations import ACTIVATIONS
 from symbreak.symmetry._chain import move_to_nearest
 from symbreak.symmetry.alignment import MAX_EXACT_STEPS
@@ -71,6 +78,8 @@ def align_networks(
     """
     signed = CAN_FLIP[check_choice("activation", activation, CAN_FLIP)]
     check_choice("layout", layout, LAYOUTS)
+    weights, anchor_weights = _listed("weights", weights), _listed("anchor_weights", anchor_weights)
+    shifts = None if shifts is None else _listed("shifts", shifts)
     ours = _Network.read(weights, shifts, layout, "weights")
     theirs = _Network.read(anchor_weights, anchor_shifts, layout, "anchor_weights")
     if ours.sizes != theirs.sizes or (shifts is None) != (anchor_shifts is None):
@@ -104,9 +113,8 @@ class _Network(NamedTuple):
     def read(
         cls, weights: Sequence[Any], shifts: Sequence[Any] | None, layout: str, name: str
     ) -> _Network:
-        if not isinstance(weights, Iterable) or not list(weights):
-            what = "none" if isinstance(weights, Iterable) else repr(weights)
-            raise ValueError(f"{name} must be a list of matrices, one per layer, got {what}.")
+        if not weights:
+            raise ValueError(f"{name} must be a list of matrices, one per layer, got none.")
         matrices = [as_matrix(f"{name}[{i}]", w, "(n, m)") for i, w in enumerate(weights)]
         vectors = None if shifts is None else _read_shifts(shifts, name, len(matrices))
         transposed = _is_transposed(matrices, vectors, layout, name)
@@ -135,6 +143,15 @@ class _Network(NamedTuple):
         ]
 
 
+def _listed(name: str, values: Any) -> list[Any]:
+    """A list of what may come only once."""
+    what = "matrices" if name.endswith("weights") else "vectors"
+    one = isinstance(values, np.ndarray) and values.ndim == 0
+    if one or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be a list of {what}, one per layer, got {shown(values)}.")
+    return list(values)
+
+
 def _floating(values: Any) -> np.dtype[Any]:
     """The type of an array if it can hold any sign, float64 otherwise."""
     kind = np.asarray(values).dtype
@@ -143,9 +160,9 @@ def _floating(values: Any) -> np.dtype[Any]:
 
 def _read_shifts(shifts: Sequence[Any], name: str, n_layers: int) -> list[Array]:
     label = name.replace("weights", "shifts")
-    count = len(list(shifts)) if isinstance(shifts, Iterable) else repr(shifts)
-    if count != n_layers:
-        raise ValueError(f"{label} must have one vector per layer, {n_layers}, got {count}.")
+    shifts = _listed(label, shifts)
+    if len(shifts) != n_layers:
+        raise ValueError(f"{label} must have one vector per layer, {n_layers}, got {len(shifts)}.")
     vectors = [check_vectors(s, "(n,)", f"{label}[{i}]") for i, s in enumerate(shifts)]
     return [as_matrix(f"{label}[{i}]", v.reshape(1, -1), "(n,)")[0] for i, v in enumerate(vectors)]
 

@@ -5,14 +5,27 @@ Neurons can be flipped where their activation is odd, as the paper's tanh; else 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symbreak._checks import Array, IntArray, check_theta, check_vectors, large_number
+from symbreak._checks import (
+    Array,
+    IntArray,
+    check_count,
+    check_finite,
+    check_index,
+    check_kind,
+    check_memory,
+    check_theta,
+    check_vectors,
+    shown,
+)
 from symbreak.symmetry._chain import choices
 from symbreak.topology import Topology, check_topology
 
@@ -56,9 +69,19 @@ class SignedPermutation:
     source: IntArray  # (D,)
     sign: Array  # (D,), each +1 or -1
 
+    def __post_init__(self) -> None:
+        source, sign = (x if isinstance(x, np.ndarray) else None for x in (self.source, self.sign))
+        right = source is not None and sign is not None and source.dtype.kind in "iu"
+        if not right or source.ndim != 1 or sign.shape != source.shape or not _are_signs(sign):
+            raise ValueError(
+                "a symmetry is a permutation of 0 to D - 1 and D signs, arrays of shape (D,), got "
+                f"{shown(self.source)} and {shown(self.sign)}."
+            )
+
     @classmethod
     def identity(cls, dim: int) -> SignedPermutation:
         """The operator that changes nothing."""
+        dim = _checked_size(dim)
         return cls(np.arange(dim), np.ones(dim))
 
     @classmethod
@@ -67,15 +90,39 @@ class SignedPermutation:
 
         ``SignedPermutation.of(lambda theta: flip(theta, topology, 0, 1), topology.dim)``.
         """
-        marked = operator(np.arange(1.0, dim + 1))
+        if not callable(operator):
+            raise ValueError(f"operator must be a function of theta, got {shown(operator)}.")
+        dim = _checked_size(dim)
+        try:
+            marked = np.asarray(operator(np.arange(1.0, dim + 1)), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"the operator must take a vector (D,) and return one: {error}."
+            ) from None
+        if not np.array_equal(np.sort(np.abs(marked.ravel())), np.arange(1.0, dim + 1)):
+            raise ValueError(
+                "the operator must reorder numbers and change signs, and nothing else; it made "
+                f"{shown(marked)} of 1 to {dim}."
+            )
         return cls(np.abs(marked).astype(np.int64) - 1, np.sign(marked))
 
     def __call__(self, theta: Array) -> Array:
         """Apply to ``theta`` (..., D)."""
-        return self.sign * theta[..., self.source]
+        dim = len(self.source)
+        array = check_vectors(theta, f"(..., {dim})", "theta")
+        if array.shape[-1:] != (dim,):
+            raise ValueError(f"theta must have shape (..., D) = (..., {dim}), got {array.shape}.")
+        check_finite("theta", array)
+        return self.sign * array[..., self.source]
 
     def __matmul__(self, other: SignedPermutation) -> SignedPermutation:
         """``(self @ other)(theta) == self(other(theta))``."""
+        check_kind("a symmetry to join", other, SignedPermutation, "as align gives")
+        if len(other.source) != len(self.source):
+            raise ValueError(
+                f"symmetries to join must be of vectors of one size, got {len(self.source)} and "
+                f"{len(other.source)}."
+            )
         return SignedPermutation(other.source[self.source], self.sign * other.sign[self.source])
 
     @property
@@ -106,8 +153,10 @@ def symmetries(topology: Topology) -> Iterator[SignedPermutation]:
 
 def replicas(theta: ArrayLike, topology: Topology) -> Array:
     """All replicas ``R_theta`` (n_replicas, D) of a network, itself first (Eq. 37)."""
-    sources, signs = symmetry_table(check_topology(topology))
-    return signs * check_theta(theta, topology.dim)[sources]
+    theta = check_theta(theta, check_topology(topology).dim)
+    check_finite("theta", theta)
+    sources, signs = symmetry_table(topology)
+    return signs * theta[sources]
 
 
 @lru_cache(maxsize=4)
@@ -117,12 +166,18 @@ def symmetry_table(topology: Topology) -> tuple[NDArray[np.int32], NDArray[np.in
     Raises:
         ValueError: if there are more than ``MAX_REPLICAS``.
     """
-    if topology.n_replicas > MAX_REPLICAS:
+    few = topology.log_replicas < math.log(MAX_REPLICAS) + 1  # or their number would take long
+    if not few or topology.n_replicas > MAX_REPLICAS:
         raise ValueError(
-            f"a {topology} network has {large_number(topology.n_replicas)} replicas, more than the "
+            f"a {topology} network has {topology.replicas_in_words} replicas, more than the "
             f"{MAX_REPLICAS:,} that can be enumerated; use a method without brute force, "
             "such as DE-SB or CMA-ES-SB."
         )
+    check_memory(
+        f"a table of {topology.n_replicas:,} replicas of a {topology} network",
+        20 * topology.n_replicas * topology.dim,
+        "use a method without brute force, such as DE-SB or CMA-ES-SB",
+    )
     sources = np.arange(topology.dim, dtype=np.int32)[None]
     signs = np.ones((1, topology.dim), dtype=np.int8)
     for block in topology.blocks:  # symmetries of different layers commute
@@ -153,19 +208,22 @@ def _checked(theta: ArrayLike, topology: Topology) -> Array:
             f"theta must have shape (..., D) = (..., {topology.dim}) for a {topology} network, "
             f"got {array.shape}."
         )
+    check_finite("theta", array)
     return array
+
+
+def _are_signs(sign: NDArray[Any]) -> bool:
+    return sign.dtype.kind in "if" and bool((np.abs(sign) == 1).all())
+
+
+def _checked_size(dim: int) -> int:
+    size = check_count("dim", dim, 1)
+    check_memory(f"a symmetry of {shown(dim)} numbers", 16 * size, "use a smaller network")
+    return size
 
 
 def _check_neurons(topology: Topology, layer: int, *neurons: int) -> None:
     check_topology(topology)
-    if not 0 <= layer < len(topology.hidden):
-        raise ValueError(
-            f"layer must be 0 to {len(topology.hidden) - 1} (hidden layers of {topology}, "
-            f"counted from 0), got {layer}."
-        )
+    check_index("layer", layer, len(topology.hidden), f"hidden layers of {topology}")
     for n in neurons:
-        if not 0 <= n < topology.hidden[layer]:
-            raise ValueError(
-                f"neurons of layer {layer} of {topology} are 0 to {topology.hidden[layer] - 1}, "
-                f"got {n}."
-            )
+        check_index("neuron", n, topology.hidden[layer], f"of layer {layer} of {topology}")

@@ -168,5 +168,7 @@ def test_neurons_that_do_not_exist_are_refused():
     theta = np.zeros(topology.dim)
     with pytest.raises(ValueError, match="layer must be 0 to 2"):
         flip(theta, topology, 3, 0)
-    with pytest.raises(ValueError, match=r"neurons of layer 1 .* are 0 to 0, got 1"):
+    with pytest.raises(
+        ValueError, match=r"neuron must be 0 to 0 \(of layer 1 of 2-3-1-3-1\), got 1"
+    ):
         swap(theta, topology, 1, 0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -106,6 +107,7 @@ def _connected(
         return nullcontext()
     from symbreak.experiments._connection import connect  # only now: it needs Dask
 
+    logging.disable(logging.ERROR)  # of Dask; what matters is said in other words
     return connect(cluster, workers=workers, **files)
 
 

@@ -95,7 +95,7 @@ class _ClusterPool:
         self._again: list[RunSpec] = []  # that got lost
         self._suspects: list[RunSpec] = []  # whose workers died, by them or beside them
         self._finished = self._failed = 0
-        self._stop = False
+        self._begun = self._stop = False
 
     def do(self, todo: Iterator[RunSpec]) -> StudyResult:
         """Do all runs, or as many as there is time for."""
@@ -141,14 +141,14 @@ class _ClusterPool:
         joined = set(there) - set(self._threads)
         if not left and not joined and not first:
             return
-        fitting = self._fitting(sorted(joined), first=first)
+        fitting = self._fitting(sorted(joined))
         self._threads = {a: n for a, n in there.items() if a in self._threads or a in fitting}
         self._cpus = {a: cpu for a, cpu in (self._cpus | fitting).items() if a in there}
         if fitting or left or first:
             self._tell(_presence(len(fitting), len(left), self._threads))
         self._compare_cpus(fitting)
 
-    def _fitting(self, joined: list[str], *, first: bool) -> dict[str, str]:
+    def _fitting(self, joined: list[str]) -> dict[str, str]:
         """The CPUs of the workers that may work; others are refused."""
         if not joined:
             return {}
@@ -165,13 +165,13 @@ class _ClusterPool:
             else:
                 fitting[address] = answer["cpu"]
         if unfit:
-            self._refuse(unfit, first=first)
+            self._refuse(unfit)
         return fitting
 
-    def _refuse(self, unfit: dict[str, str], *, first: bool) -> None:
+    def _refuse(self, unfit: dict[str, str]) -> None:
         """Nothing is begun with workers that do not fit; later ones are sent away."""
         words = "; ".join(f"worker {address}: {why}" for address, why in unfit.items())
-        if first:
+        if not self._begun:
             raise ClusterError(
                 f"{words}. Install the same versions there as here, or leave it out; nothing was "
                 "run."
@@ -245,6 +245,7 @@ class _ClusterPool:
             workers=same if mixed else None,
             allow_other_workers=mixed,
         )
+        self._begun = True
         self._in_flight[run.key] = _Task(run, future, alone)
         future.add_done_callback(lambda _: self._done.put(run.key))
 

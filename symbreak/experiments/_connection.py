@@ -54,7 +54,7 @@ def connect(
     where = _where(cluster)
     try:
         client = Client(**where, security=security, set_as_default=False)
-    except (OSError, TimeoutError) as error:
+    except (OSError, TypeError) as error:  # the latter if certificates are missing
         raise ClusterError(
             f"the scheduler at {cluster} does not answer ({error}). Is it running, and does it "
             "want certificates?"

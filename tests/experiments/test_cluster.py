@@ -222,7 +222,7 @@ def test_a_lost_scheduler_is_said_and_a_second_start_finishes(study, local, frag
 KILLER = """
 import os, signal
 from symbreak.experiments import _slices
-execute = _slices.execute
+from symbreak.experiments._run import execute
 def deadly(run, **options):
     if (run.method, run.repetition) == ("DE-SB", 1):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -267,7 +267,7 @@ def test_a_worker_with_other_versions_is_refused(study, fragile, tmp_path, prelo
 
 
 @pytest.mark.slow
-def test_a_worker_with_other_versions_that_joins_late_is_sent_away(study, local, cluster, tmp_path):
+def test_a_worker_with_other_versions_that_joins_late_is_sent_away(study, local, tmp_path):
     said = []
     with DaskProcesses(tmp_path) as processes:
         processes.add_worker()
@@ -275,7 +275,7 @@ def test_a_worker_with_other_versions_that_joins_late_is_sent_away(study, local,
         def join_late(update):
             if len(processes.workers) == 1:
                 processes.add_worker(preload=OTHER_VERSION)
-            time.sleep(0.5)  # so that it comes in time
+            time.sleep(0.2)  # so that it comes in time
 
         with Client(processes.address, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=DEADLINE)
@@ -293,7 +293,6 @@ def test_a_worker_with_other_versions_that_joins_late_is_sent_away(study, local,
 
 
 OTHER_CPU = """
-import llvmlite.binding
 from symbreak.experiments import _slices
 _slices._cpu = lambda: "another one"
 """

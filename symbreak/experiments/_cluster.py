@@ -219,12 +219,9 @@ class _ClusterPool:
         try:
             state = self._store.load_checkpoint(run.key)
         except CheckpointError:
-            self._restarted(run)
+            self._store.delete_checkpoint(run.key)
+            self._on_run(Update(run, "restarted", 0, float("inf")))
         self._submit(run, state, alone=alone)
-
-    def _restarted(self, run: RunSpec) -> None:
-        self._store.delete_checkpoint(run.key)
-        self._on_run(Update(run, "restarted", 0, float("inf")))
 
     def _submit(
         self, run: RunSpec, state: State | None, *, alone: bool = False, cpu: str = ""
@@ -263,12 +260,18 @@ class _ClusterPool:
     def _take_in(self) -> None:
         """Wait a little for slices that ended, and take them in together."""
         ended = [self._in_flight.pop(key) for key in self._ended()]
+        if not ended:
+            return
         good = [task.future for task in ended if task.future.status == "finished"]
         outcomes: list[Outcome] = self._client.gather(good, errors="skip") if good else []
         by_key = {outcome.key: outcome for outcome in outcomes}
+        with self._store.batch():
+            for task in ended:
+                if task.run.key in by_key:
+                    self._write(task.run, by_key[task.run.key])
         for task in ended:
             if task.run.key in by_key:
-                self._handle_outcome(task, by_key[task.run.key])
+                self._go_on(task, by_key[task.run.key])
             else:
                 self._handle_loss(task)
 
@@ -280,26 +283,29 @@ class _ClusterPool:
                 keys.append(self._done.get_nowait())
         return keys
 
-    def _handle_outcome(self, task: _Task, outcome: Outcome) -> None:
-        """Write down what a slice brought; go on with its run, if there is more to do."""
+    def _write(self, run: RunSpec, outcome: Outcome) -> None:
+        """Put what a slice brought into the store."""
+        if outcome.record is not None:
+            self._store.add(run, outcome.record, outcome.facts)
+        elif outcome.state is not None:
+            self._store.save_checkpoint(run.key, outcome.state)
+        elif outcome.status == "failed":
+            self._store.add_failure(run, outcome.text)
+        elif outcome.status == "restarted":
+            self._store.delete_checkpoint(run.key)
+
+    def _go_on(self, task: _Task, outcome: Outcome) -> None:
+        """Tell what a slice brought; hand out the next one, if there is more to do."""
         run, status = task.run, outcome.status
+        self._finished += status == "finished"
+        self._failed += status == "failed"
         if status == "refused":
             self._looked = -float("inf")  # there is a worker that was not looked at yet
             self._again.append(run)
-        elif status == "failed":
-            self._fail(run, outcome.text)
-        elif outcome.record is not None:
-            self._store.add(run, outcome.record, outcome.facts)
-            self._finished += 1
-            self._on_run(Update(run, status, outcome.record.n_evaluations, outcome.record.error))
-        elif outcome.state is not None:
-            self._store.save_checkpoint(run.key, outcome.state)
-            self._on_run(Update(run, "running", *outcome.progress))
-            if not self._stop:
-                self._submit(run, outcome.state, alone=task.alone, cpu=outcome.cpu)
-        elif status == "restarted":
-            self._restarted(run)
-            self._submit(run, None, alone=task.alone)
+        elif status != "stopped":
+            self._on_run(Update(run, status, *outcome.progress))
+        if status in ("running", "restarted") and not self._stop:
+            self._submit(run, outcome.state, alone=task.alone, cpu=outcome.cpu)
 
     def _handle_loss(self, task: _Task) -> None:
         """A slice came to nothing: its workers died, or Dask failed to hand it over."""
@@ -315,12 +321,10 @@ class _ClusterPool:
             self._again.append(run)
         else:
             n = self._deaths[run.key]
-            self._fail(run, f"its worker died, or could not be reached, {n} times: {error}")
-
-    def _fail(self, run: RunSpec, text: str) -> None:
-        self._store.add_failure(run, text)
-        self._failed += 1
-        self._on_run(Update(run, "failed", 0, float("inf")))
+            why = f"its worker died, or could not be reached, {n} times: {error}"
+            self._store.add_failure(run, why)
+            self._failed += 1
+            self._on_run(Update(run, "failed", 0, float("inf")))
 
     def _collect_checkpoints(self) -> None:
         """Let slices end now, and wait for what they hand back."""

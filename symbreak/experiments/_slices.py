@@ -122,7 +122,8 @@ def run_slice(
             progress = (told[0].n_evaluations, told[0].error) if told else (0, float("inf"))
             return Outcome(run.key, status, state=states[-1], progress=progress, cpu=here["cpu"])
         record = replace(record, versions={**record.versions, "cpu": here["cpu"]})
-        return Outcome(run.key, "finished", record=record, facts=facts_of(run))
+        progress = record.n_evaluations, record.error
+        return Outcome(run.key, "finished", record, facts_of(run), progress=progress)
     except CheckpointError:
         return Outcome(run.key, "restarted")
     except Exception:  # whatever a run does, it must not stop the others

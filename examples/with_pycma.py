@@ -5,7 +5,6 @@ from pathlib import Path
 
 import altair as alt
 import cma
-import numpy as np
 import pandas as pd
 
 from symbreak import Evaluator, load_problem
@@ -16,13 +15,12 @@ OUT = Path(__file__).parent / "output" / "with_pycma.svg"
 
 
 def run(problem, breaking, budget, seed):
-    evaluate, options = Evaluator(problem), {"popsize": 200, "seed": seed + 1, "verbose": -9}
+    evaluate, options = Evaluator(problem), {"popsize": 100, "seed": seed + 1, "verbose": -9}
     search = cma.CMAEvolutionStrategy(problem.topology.dim * [0], 0.5, options)
-    while evaluate.n_evaluations + 200 <= budget:
-        candidates = np.array(search.ask())
+    while evaluate.n_evaluations + 100 <= budget:
+        candidates = search.ask()
         errors = evaluate(candidates)  # breaking changes none of them
-        anchor = search.mean if search.best.x is None else search.best.x
-        candidates, _ = breaking(candidates, anchor, None)  # its step size does not know (Eq. 46)
+        candidates, _ = breaking(candidates, search.mean, None)
         search.tell(list(candidates), errors.tolist())
         yield evaluate.n_evaluations, search.best.f
 

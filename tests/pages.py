@@ -16,10 +16,9 @@ ROOT = Path(__file__).parent.parent
 ONLY_READ = ("study", "report")
 
 
-def blocks(page, language):
-    """Contents of the fenced blocks of a language; ``""`` for those without."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.S | re.M)  # in order, or ends would begin
-    return [content for name, content in found if name == language]
+def fenced(page):
+    """Language and content of every fenced block, in order."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", page, re.S | re.M)
 
 
 def prepare(folder):
@@ -33,20 +32,22 @@ def prepare(folder):
     table.round(3).to_csv(folder / "sensor.csv", index=False)
 
 
-def run_python(page, names=None, replace=()):
-    """Execute the Python blocks in order; ``replace`` makes budgets small."""
-    names = {} if names is None else names
-    for block in blocks(page, "python"):
-        for old, new in replace:
-            block = block.replace(old, new)
-        exec(compile(block, "a block of the page", "exec"), names)
+def run_page(page):
+    """Run Python and commands in the order of the page, all Python in one namespace."""
+    names = {"__name__": "page"}
+    for language, content in fenced(page):
+        if language == "python":
+            exec(compile(content, "a block of the page", "exec"), names)
+        elif language in ("", "sh"):
+            for arguments in commands(content):
+                run_command(arguments)
     return names
 
 
-def commands(page):
-    """The lines of blocks without a language that begin with the program's name."""
-    lines = "\n".join(blocks(page, "") + blocks(page, "sh")).splitlines()
-    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("symbreak ")]
+def commands(text):
+    """Arguments of the lines that begin with the program's name."""
+    lines = [line for line in text.splitlines() if line.startswith("symbreak ")]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
 
 
 def run_command(arguments):

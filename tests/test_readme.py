@@ -5,7 +5,7 @@ import re
 
 import pandas as pd
 
-from tests.pages import ROOT, blocks, commands, prepare, run_command, run_python
+from tests.pages import ROOT, commands, fenced, prepare, run_page
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -47,24 +47,17 @@ def test_it_is_short():
     assert len(README.splitlines()) < 150
 
 
-def test_its_python_runs_as_printed(capsys, tmp_path, monkeypatch):
+def test_its_code_and_commands_run_as_printed(capsys, tmp_path, monkeypatch):
     prepare(tmp_path)
+    (tmp_path / "study.db").touch()  # the arguments of its report are only read
     monkeypatch.chdir(tmp_path)
-    assert len(blocks(README, "python")) == 2
-    run_python(README)
+    names = run_page(README)
     assert "starts ended in the best network" in capsys.readouterr().out
-    assert (tmp_path / "model.json").exists()
-
-
-def test_its_commands_run_as_printed(tmp_path, monkeypatch):
-    prepare(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["symbreak"])
-    (tmp_path / "study.db").touch()  # its report is only read
-    assert len(commands(README)) == 7
-    for arguments in commands(README):
-        run_command(arguments)
+    assert names["network"].score(names["X"], names["y"]) > 0.99
     assert {"model.json", "predictions.csv", "model.c"} <= {p.name for p in tmp_path.iterdir()}
+    kinds = [language for language, _ in fenced(README)]
+    assert kinds.count("python") == 2
+    assert sum(len(commands(content)) for kind, content in fenced(README) if not kind) == 7
 
 
 def test_what_it_makes_can_be_made():

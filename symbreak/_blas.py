@@ -21,6 +21,8 @@ _before: list[tuple[Any, int]] = []  # libraries to set back
 
 @cache
 def _libraries() -> list[Any]:
+    import scipy.linalg  # noqa: F401  (its BLAS is that of compiled code, which loads it later)
+
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 

@@ -24,7 +24,6 @@ from symbreak.network import (
     evaluation_cost,
     fit_output_weights,
     hidden_outputs,
-    mean_square,
 )
 from symbreak.plans import short_search
 from symbreak.probabilities import calibrated
@@ -33,12 +32,13 @@ from symbreak.records import Progress, RunRecord
 
 #: Multiply-adds that a fit may take by default: a few seconds of one core.
 WORK = 2e10
-#: It has at least so many iterations of a polish, and never more evaluations than this.
-MIN_ITERATIONS, MAX_EVALUATIONS = 100, 50_000
-#: Samples that a search needs, in all or per parameter: it looks for a basin, which few show as
-#: well as many. And that the polish needs to find its floor: hidden layers that have seen more
-#: differ by about a hundredth of the noise. The output layer is fitted to all of them.
-SEARCH_SAMPLES, POLISH_SAMPLES = (2_000, 20), (10_000, 75)
+#: But no more evaluations than this, or iterations of a polish, of which few samples make many
+#: evaluations; and iterations at least.
+MAX_EVALUATIONS, MAX_ITERATIONS, MIN_ITERATIONS = 50_000, 1_000, 100
+#: Samples that a search needs, in all or per parameter and output: it looks for a basin, which few
+#: show as well as many. And that the polish needs to find its floor: hidden layers that have seen
+#: more differ by about a hundredth of the noise. The output layer is fitted to all of them.
+SEARCH_SAMPLES, POLISH_SAMPLES = (2_000, 20), (5_000, 75)
 #: Rows of samples that are sent through a network at once.
 CHUNK = 4_096
 
@@ -46,9 +46,10 @@ CHUNK = 4_096
 def default_evaluations(problem: Problem) -> int:
     """Evaluations of a fit that names no budget, by size of network and data alone."""
     K, net = len(problem.train), problem.topology
-    wanted = min(MAX_EVALUATIONS, round(WORK / evaluation_cost(net, K)))
     iteration = jacobian_cost(net, K, output_shift=problem.output_shift) + 1
-    return max(wanted, short_search(problem)[1] + MIN_ITERATIONS * iteration)
+    most = max(MAX_EVALUATIONS, MAX_ITERATIONS * iteration)
+    least = short_search(problem)[1] + MIN_ITERATIONS * iteration
+    return max(least, min(most, round(WORK / evaluation_cost(net, K))))
 
 
 def part_of(problem: Problem, needed: tuple[int, int]) -> Problem:
@@ -56,7 +57,8 @@ def part_of(problem: Problem, needed: tuple[int, int]) -> Problem:
 
     Samples come in random order (``merge_samples``).
     """
-    K, n = len(problem.train), max(needed[0], needed[1] * problem.topology.dim)
+    K, net = len(problem.train), problem.topology
+    n = max(needed[0], needed[1] * net.dim // net.n_outputs)
     if 2 * n > K:
         return problem
     alpha = problem.alpha if problem.alpha == "auto" else problem.alpha * n / K
@@ -96,25 +98,40 @@ def n_effective_parameters(problem: Problem, record: RunRecord) -> float:
 
 def refitted(model: Model, problem: Problem, alpha: float) -> Model:
     """The same hidden layers with the best output layer for all samples of a problem."""
-    A, train = _hidden_outputs(model, problem.train.X), problem.train
-    scale = CLASS_SCALE if model.classes else 1.0
-    V = fit_output_weights(A, scale * train.y, train.weights, alpha, shift=model.output_shift)
+    A, Y = _condensed(model, problem.train)
+    V = fit_output_weights(A, _scale(model) * Y, None, alpha, shift=model.output_shift)
     return replace(model, output_weights=V)
 
 
 def loss_of(model: Model, problem: Problem) -> float:
     """Mean squared error on the training samples, before classes have probabilities."""
-    scale = CLASS_SCALE if model.classes else 1.0
-    outputs = _hidden_outputs(model, problem.train.X) @ model.output_weights / scale
-    return mean_square(outputs - problem.train.y, problem.train.weights)
+    A, Y = _condensed(model, problem.train)
+    weights = problem.train.weights
+    total = len(problem.train) if weights is None else float(weights.sum())
+    squares = float(np.sum((A @ model.output_weights / _scale(model) - Y) ** 2))
+    return squares / (total * problem.topology.n_outputs)
 
 
 @single_threaded_blas
-def _hidden_outputs(model: Model, X: Array) -> Array:
-    """Those of the last hidden layer; in parts, since wide layers before it would fill memory."""
-    parts = (X[first : first + CHUNK] for first in range(0, len(X), CHUNK))
-    net, shift = model.topology, model.output_shift
-    return np.concatenate([hidden_outputs(model.theta, net, x, shift=shift) for x in parts])
+def _condensed(model: Model, data: Dataset) -> tuple[Array, Array]:
+    """Hidden outputs and targets in no more rows than columns, with the same least squares.
+
+    By orthogonal transformations, part by part: all of them at once would fill memory.
+    """
+    n, net = len(model.output_weights), model.topology
+    R = np.empty((0, n + net.n_outputs))
+    for first in range(0, len(data), CHUNK):
+        part = _first_samples(data, CHUNK, after=first)
+        A = hidden_outputs(model.theta, net, part.X, shift=model.output_shift)
+        rows = np.hstack([A, part.y])
+        if part.weights is not None:
+            rows *= np.sqrt(part.weights)[:, None]
+        R = np.linalg.qr(np.vstack([R, rows])).R
+    return R[:, :n], R[:, n:]
+
+
+def _scale(model: Model) -> float:
+    return CLASS_SCALE if model.classes else 1.0
 
 
 def standardise(values: Array, weights: Array | None) -> Scaling:

@@ -47,8 +47,9 @@ PARAMETERS = """
             set it.
         max_time: Seconds after which to stop.
         max_evaluations: Evaluations of networks after which to stop. If neither is given, as many
-            as take a few seconds on some thousand samples: 2e10 multiply-adds, but at most 50,000
-            and at least 100 iterations of a polish; the same on every machine.
+            as take a few seconds on some thousand samples, the same on every machine: 2e10
+            multiply-adds; but at least 100 iterations of a polish, and at most 1,000 or 50,000
+            evaluations, whichever is more.
         early_stopping: Keep samples for validation, and choose the network that is best on them.
         validation_fraction: Their share; stratified for classes.
         output_shift: Whether the outputs have a shift (an intercept).
@@ -60,8 +61,9 @@ PARAMETERS = """
         warm_start: Polish the network of the previous fit first; searches follow, others than
             those of before, until it is enough.
 
-    Where there are many samples (more than twice 2,000 or 20 a parameter), searches use so many of
-    them, and a polish on all follows with the other half of the budget.
+    Where there are many samples, searches and their polishes use 2,000 of them (or 20 for each
+    parameter and output) and half of the budget; a polish on 5,000 (or 75) follows, and the output
+    layer is fitted to all of them.
 
     Ctrl-C keeps the best so far, with a warning; a second one stops.
 

@@ -283,20 +283,24 @@ class Model:
         )
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, follow_links: bool = True) -> None:
     """Write a file whole or not at all: a full disk or a kill leaves what was there."""
-    write_bytes(path, check_text("text", text).encode())
+    write_bytes(path, check_text("text", text).encode(), follow_links=follow_links)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: a full disk or a kill leaves what was there."""
+def write_bytes(path: Path, content: bytes, *, follow_links: bool = True) -> None:
+    """Write a file whole or not at all: a full disk or a kill leaves what was there.
+
+    What a link points to is written, as the user said; or else the link is replaced.
+    """
     path = check_path("path", path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder; give the name of a file.")
     if path.exists() and not path.is_file():  # a terminal, a pipe, /dev/null
         path.write_bytes(content)
         return
-    path = path.resolve()  # what a link points to, so that the link stays
+    if follow_links:
+        path = path.resolve()
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with draft.open("xb") as file:  # never through somebody's link

@@ -16,6 +16,8 @@ from symbreak._checks import Array
 #: Outputs are the same if they differ, in the root mean square, by less than this part of the
 #: residual of the better one.
 SAME = 0.1
+#: Errors below this, of targets with variance 1, are as good as none: two such fits are the same.
+EXACT = 1e-6
 #: Samples that outputs are compared on.
 MAX_SAMPLES = 1_000
 #: So many starts must have found the best optimum before it is taken for the best there is.
@@ -86,7 +88,9 @@ def label_optima(optima: list[Optimum]) -> list[int]:
 
 
 def is_same(better: Optimum, other: Optimum) -> bool:
-    """Whether two starts ended in the same function."""
+    """Whether two starts ended in the same function, or both in a fit of everything."""
+    if max(better.error, other.error) < EXACT:
+        return True
     difference = float(np.mean((better.outputs - other.outputs) ** 2))
     return bool(difference <= SAME**2 * max(better.error, np.finfo(float).tiny))
 

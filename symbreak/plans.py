@@ -92,8 +92,7 @@ def short_search(problem: Problem) -> tuple[int, int]:
     With one hidden layer the best of some random candidates is as good a start as any; deeper
     networks need a few generations to get their layers into tune.
     """
-    size = 60
-    return size, size if len(problem.topology.hidden) == 1 else 500
+    return (40, 40) if len(problem.topology.hidden) == 1 else (60, 500)
 
 
 def luby(n: int) -> int:

@@ -25,14 +25,13 @@ from symbreak._checks import (
 )
 from symbreak._interrupts import deferred_interrupts
 from symbreak.evaluation import Evaluator, network_error
-from symbreak.evidence import Choice, EvidenceResult, better_choice
+from symbreak.evidence import Choice
 from symbreak.history import History
+from symbreak.ledger import Ledger
 from symbreak.methods import find_method
 from symbreak.models import Model
-from symbreak.network import CLASS_SCALE
-from symbreak.optima import MAX_SAMPLES, Agreement, Optimum, agreement, label_optima
 from symbreak.optimizers import State
-from symbreak.optimizers._state import check_saved, reading_state
+from symbreak.optimizers._state import reading_state
 from symbreak.plans import Plan, make_plan
 from symbreak.polish import check_state_of
 from symbreak.problems import Problem
@@ -152,12 +151,7 @@ class Training:
             raise ValueError(f"initial is for a polish, and {method} has none; ask for polish=.")
         self._prepare(threads)
         self._elsewhere = elsewhere if self.plan.polish == "restarts" else None
-        self._history = History(problem, self._evaluate.solve)
-        self._n_taken = 0  # evaluations of starts that were taken over
-        self._ends: list[int] = []  # of those that were not cut short: evaluations at their ends
-        self._optima: list[Optimum] = []  # and what they ended in
-        self._choice: Choice | None = None
-        self._counters: dict[str, int] = {}
+        self._ledger = Ledger(problem, self._evaluate.solve)
         self._seconds = 0.0
         self.stopped = ""
         self._running: list[Start] = []
@@ -180,8 +174,13 @@ class Training:
         seed = start_seed(self.seed, number)
         parallel = self._n_parallel > 1
         evaluate = Evaluator(self.problem) if parallel else self._evaluate
-        budget = self.max_evaluations - self._n_taken if left is None else left
+        budget = self._left if left is None else left
         return Start(self.problem, self.plan.of_start(number), seed, budget, evaluate, theta)
+
+    @property
+    def _left(self) -> int:
+        """What the starts that were taken over have left of the budget."""
+        return self.max_evaluations - self._ledger.n_evaluations
 
     @property
     def finished(self) -> bool:
@@ -191,17 +190,20 @@ class Training:
     @property
     def n_evaluations(self) -> int:
         """Evaluations done, as far as starts are taken over in their order."""
-        return self._n_taken + (self._running[0].n_evaluations if self._running else 0)
+        under_way = self._running[0].n_evaluations if self._running else 0
+        return self._ledger.n_evaluations + under_way
 
     @property
     def progress(self) -> Progress:
         """How far the run has come."""
-        errors = [self._history.error, *(start.history.error for start in self._running[:1])]
-        generation = len(self._history.trace) + sum(
-            start.optimizer.generation for start in self._running[:1]
-        )
+        done, under_way = self._ledger.history, self._running[:1]
+        generations = (start.optimizer.generation for start in under_way)
         return Progress(
-            self.n_evaluations, self.max_evaluations, min(errors), generation, len(self._ends)
+            n_evaluations=self.n_evaluations,
+            max_evaluations=self.max_evaluations,
+            error=min([done.error, *(start.history.error for start in under_way)]),
+            generation=len(done.trace) + sum(generations),
+            n_starts=len(self._ledger.ends),
         )
 
     def step(self) -> None:
@@ -226,7 +228,7 @@ class Training:
     def _run_elsewhere(self) -> None:
         """Let a number of starts be run by others."""
         assert self._elsewhere is not None
-        first, left = len(self._ends), self.max_evaluations - self._n_taken
+        first, left = len(self._ledger.ends), self._left
         jobs = [
             StartJob(self.problem, self.plan.of_start(number), self.seed, number, left)
             for number in range(first, first + self._n_parallel)
@@ -242,58 +244,32 @@ class Training:
             not self._running
             or sum(not start.finished for start in self._running) < self._n_parallel
         ):
-            self._running.append(self._new_start(len(self._ends) + len(self._running)))
+            self._running.append(self._new_start(len(self._ledger.ends) + len(self._running)))
 
     def _is_promising(self, start: Start) -> bool:
         """Whether a start that has stalled should go on: those before it were not much better."""
-        worth = start.history.error <= PROMISING * self._history.error
+        worth = start.history.error <= PROMISING * self._ledger.history.error
         return start.reason == "stalled" and worth
 
     def _take_over(self, start: Start) -> None:
         """Add what a start has found; decide whether to go on."""
-        left = self.max_evaluations - self._n_taken
+        left = self._left
         if start.n_evaluations > left:  # it ran ahead of others, which left it less
-            start = self._new_start(len(self._ends), left)
+            start = self._new_start(len(self._ledger.ends), left)
             while not start.finished or self._is_promising(start):
                 start.go_on() if start.finished else start.step()
-        self._history.absorb(start.history, self._n_taken)
-        self._n_taken += start.n_evaluations
-        for name, n in start.optimizer.counters.items():
-            self._counters[name] = self._counters.get(name, 0) + n
-        found = start.evidence()
-        self._choice = better_choice(self._choice, found, self._history, self._n_taken)
-        if start.reason != "budget":
-            self._ends.append(self._n_taken)
-            self._optima.append(self._optimum(start, found))
+        self._ledger.take(start)
         if self.plan.polish != "restarts" or start.reason == "budget":
             self.stopped = start.reason
-        elif self.max_evaluations - self._n_taken < self.plan.population_size:
+        elif self._left < self.plan.population_size:
             self.stopped = "budget"
-        elif self.agreement.is_enough:
+        elif self._ledger.agreement.is_enough:
             self.stopped = "agreement"
-
-    def _optimum(self, start: Start, found: EvidenceResult | None) -> Optimum:
-        error, model = start.history.error, None if found is None else found.model
-        score = error if found is None else -found.log_evidence
-        if self.plan.polish != "restarts" or error == np.inf or start.reason == "stalled":
-            return Optimum(score, error, np.empty((0, 0)))
-        if model is None:
-            model = self._evaluate.solve(start.history.theta)
-        elif self.problem.task != "classification":
-            error = model.error_on(self.problem.train)
-        outputs = model.weighted_sums(self.problem.train.X[:MAX_SAMPLES])
-        scale = CLASS_SCALE if self.problem.task == "classification" else 1.0
-        return Optimum(score, error, outputs / scale)
-
-    @property
-    def agreement(self) -> Agreement:
-        """What the starts say that have ended."""
-        return agreement(label_optima(self._optima))
 
     def record(self, time_is_up: bool = False) -> RunRecord:
         """What the run has found so far; ``time_is_up`` if that is why it ends now."""
-        history, choice = self._notes_so_far()
-        row = find_method(self.method)
+        found = self._ledger.including(self._running[0] if self._running else None)
+        history, choice, row = found.history, found.choice, find_method(self.method)
         theta, penalty = self._evaluate.evaluated(history.theta)
         best = self._model(history.theta, history)
         model = self._chosen(history, choice) or best
@@ -322,48 +298,19 @@ class Training:
             modified_share=trace[:, 1],
             step_size=None if np.isnan(steps).all() else steps,
             spread=history.table("spread"),
-            rates=self._rates(history, model),
-            starts=self._starts_table(),
-            n_evaluations=self.n_evaluations,
-            counters=self._counters_so_far(),
+            rates=found.rates_table(model),
+            starts=found.starts_table(),
+            n_evaluations=found.n_evaluations,
+            counters=found.counters,
             stopped=self.stopped or ("time" if time_is_up else "interrupted"),
             seconds=self._seconds,
         )
-
-    def _notes_so_far(self) -> tuple[History, Choice | None]:
-        """Those on the starts that ended and on the first of those under way."""
-        history, choice = History(self.problem, self._evaluate.solve), self._choice
-        history.absorb(self._history, 0)
-        for start in self._running[:1]:
-            history.absorb(start.history, self._n_taken)
-            choice = better_choice(choice, start.evidence(), history, self.n_evaluations)
-        return history, choice
 
     def _chosen(self, history: History, choice: Choice | None) -> Model | None:
         """The network that the evidence or the validation set has selected, if any."""
         if choice is not None:
             return self._with_origin(choice.model, history)
         return self._model(history.selected, history) if history.rates else None
-
-    def _rates(self, history: History, model: Model | None) -> Array:
-        """Errors of the networks that the validation set selected; else the test error, if any."""
-        test = self.problem.test
-        if history.rates or test is None or model is None:
-            return history.table("rates")
-        row = (self.n_evaluations, model.error_on(self.problem.train), np.nan, model.error_on(test))
-        return np.array([row])
-
-    def _counters_so_far(self) -> dict[str, int]:
-        counters = dict(self._counters)
-        for start in self._running[:1]:
-            for name, n in start.optimizer.counters.items():
-                counters[name] = counters.get(name, 0) + n
-        return counters
-
-    def _starts_table(self) -> Array:
-        labels = label_optima(self._optima)
-        rows = zip(self._ends, (optimum.error for optimum in self._optima), labels, strict=True)
-        return np.array(list(rows), dtype=np.float64).reshape(-1, 3)
 
     def _model(self, theta: Array, history: History) -> Model | None:
         """The network of a candidate; None if it is not finite, since nothing was found."""
@@ -392,13 +339,7 @@ class Training:
             "plan": self.plan.state(),
             "seconds": self._seconds,
             "stopped": self.stopped,
-            "counters": dict(self._counters),
-            "history": self._history.state(),
-            "n_taken": self._n_taken,
-            "ends": np.array(self._ends, dtype=np.int64),
-            "optima": np.array([optimum[:2] for optimum in self._optima]).reshape(-1, 2),
-            "outputs": {str(i): optimum.outputs for i, optimum in enumerate(self._optima)},
-            "choice": None if self._choice is None else self._choice.state(),
+            "ledger": self._ledger.state(),
             # those that run ahead in other threads begin again
             "start": self._running[0].state() if self._running else None,
         }
@@ -422,32 +363,14 @@ class Training:
         self._elsewhere = None
         self._seconds = check_real("seconds", state["seconds"], 0, 1e12)
         self.stopped = check_text("stopped", state["stopped"])
-        self._counters = {
-            check_text("a counter", name): check_count(name, n, 0)
-            for name, n in state["counters"].items()
-        }
-        self._history = History.from_state(problem, self._evaluate.solve, state["history"])
-        self._n_taken = check_count("n_taken", state["n_taken"], 0)
-        optima, ends = (check_saved(k, state[k], v, {}) for k, v in _OF_STARTS.items())
-        if len(ends) != len(optima) or self._n_taken > self.max_evaluations:
-            raise ValueError("the state is damaged: its starts do not fit together.")
-        self._ends = [int(n) for n in ends]
-        self._optima = [
-            Optimum(score, error, check_saved("outputs", state["outputs"][str(i)], "K q", {}))
-            for i, (score, error) in enumerate(optima.tolist())
-        ]
-        self._choice = None if state["choice"] is None else Choice.from_state(state["choice"])
+        self._ledger = Ledger.from_state(problem, self._evaluate.solve, state["ledger"])
         start = state["start"]
         if start is None and not self.finished:
             raise ValueError("the state is damaged: it has not stopped, and no start goes on.")
-        plan = self.plan.of_start(len(self._ends))
+        plan = self.plan.of_start(len(self._ledger.ends))
         self._running = (
             [] if start is None else [Start.from_state(problem, plan, start, self._evaluate)]
         )
-
-
-#: What a state says of the starts that have ended: shapes of the arrays.
-_OF_STARTS = {"optima": "n k", "ends": "n"}
 
 
 def _checked_budget(max_evaluations: object) -> int:

@@ -1,11 +1,13 @@
 """The estimators: scikit-learn's own checks, and what they promise beyond them."""
 # ruff: noqa: E402  (nothing is imported before scikit-learn is known to be there)
 
+import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -24,8 +26,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from symbreak import Model
-from symbreak._estimation import POLISH_SAMPLES, SEARCH_SAMPLES, merge_samples, part_of
+from symbreak import Model, _estimation
+from symbreak._estimation import (
+    POLISH_SAMPLES,
+    SEARCH_SAMPLES,
+    loss_of,
+    merge_samples,
+    part_of,
+    refitted,
+)
 from symbreak._fitting import EvolvedNetwork
 from symbreak.estimators import EvolvedAutoencoder, EvolvedMLPClassifier, EvolvedMLPRegressor
 
@@ -57,6 +66,23 @@ def test_they_pass_every_check_of_scikit_learn(estimator, check):
     check(estimator)
 
 
+def test_their_checks_of_other_array_libraries_pass_too():
+    script = (
+        "import symbreak.estimators as e\n"
+        "from sklearn.utils.estimator_checks import estimator_checks_generator as checks\n"
+        "for name in e.__all__:\n"
+        "    estimator = getattr(e, name)(max_evaluations=500)\n"
+        "    found = [c for _, c in checks(estimator) if 'array_api' in str(c)]\n"
+        "    [check(estimator) for check in found]\n"
+        "    print(len(found))"
+    )
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert done.stdout.split() == ["1", "1", "1"], done.stderr
+
+
 def test_a_fit_without_any_setting_predicts_in_raw_units():
     X, y, labels = table()
     unseen, truth, names = table(400, seed=2)
@@ -68,7 +94,7 @@ def test_a_fit_without_any_setting_predicts_in_raw_units():
     assert regressor.confidence_.n_starts >= 1
     classifier = EvolvedMLPClassifier(random_state=0).fit(X, labels)
     assert classifier.score(unseen, names) > 0.8
-    assert log_loss(names, classifier.predict_proba(unseen)) < 0.6
+    assert log_loss(names, classifier.predict_proba(unseen)) < 0.8  # log 3 is chance
 
 
 @quickly
@@ -265,12 +291,12 @@ def test_early_stopping_keeps_what_is_best_on_samples_held_out(monkeypatch):
 def test_a_warm_start_begins_where_the_last_fit_ended():
     X, y, labels = table()
     model = fitted(EvolvedMLPRegressor, X, y, warm_start=True, alpha=0.1, max_evaluations=10_000)
-    before = model.best_loss_
-    model.set_params(max_evaluations=300)
-    assert model.fit(5 * X + 3, y).best_loss_ == pytest.approx(before, rel=0.01)
-    assert model.n_evaluations_ <= 300
-    cold = fitted(EvolvedMLPRegressor, X, y, alpha=0.1, max_evaluations=300)
-    assert cold.best_loss_ > 1.1 * before
+    before, loss = model.coefs_[0], model.best_loss_
+    model.set_params(max_evaluations=10).fit(X[:60], y[:60])  # which is too few to move
+    np.testing.assert_allclose(model.coefs_[0], before, rtol=1e-9)
+    assert model.best_loss_ < 2 * loss
+    cold = fitted(EvolvedMLPRegressor, X[:60], y[:60], alpha=0.1, max_evaluations=10)
+    assert cold.best_loss_ > 4 * loss
     with pytest.raises(ValueError, match=r"Previously 3-5-1, now 2-5-1"):
         model.fit(X[:, :2], y)
     with pytest.raises(ValueError, match="is a search alone"):
@@ -379,6 +405,23 @@ def test_many_samples_are_searched_in_part_and_fitted_by_all(monkeypatch):
     assert log_loss(labels, classifier.predict_proba(X)) < 0.25
     problem = classifier._problem((X[:3_000], labels[:3_000], None), None, ())
     assert part_of(problem, SEARCH_SAMPLES) is problem
+
+
+def test_an_output_layer_and_its_loss_are_those_of_all_weighted_samples(monkeypatch):
+    X, y, _ = table(300)
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
+    model = EvolvedMLPRegressor(max_evaluations=2_000, alpha=0.5, random_state=0)
+    with warnings.catch_warnings(action="ignore"):
+        model.fit(X, y, sample_weight=weights)
+    problem = model._problem((X, y[:, None].copy(), weights), None, ())
+    monkeypatch.setattr(_estimation, "CHUNK", 70)
+    again = refitted(model.model_, problem, 0.5)
+    np.testing.assert_allclose(again.output_weights, model.model_.output_weights, rtol=1e-7)
+    residuals = model.predict(X) - y
+    variance = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+    expected = np.average(residuals**2, weights=weights) / variance
+    assert loss_of(again, problem) == pytest.approx(expected, rel=1e-9)
+    assert model.best_loss_ == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_progress_bar_is_shown_when_asked_for(capfd):

@@ -24,6 +24,7 @@ LAYERS = [
     {"evidence"},
     {"plans", "records", "probabilities"},
     {"starts"},
+    {"ledger"},
     {"training"},
     {"_estimation"},
     {"_fitting"},

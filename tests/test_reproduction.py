@@ -92,3 +92,14 @@ def test_a_budget_only_says_when_a_run_stops(method):
     assert np.array_equal(long.errors[begun], short.errors[: begun.sum()])
     assert np.array_equal(long.evaluations[begun], short.evaluations[: begun.sum()])
     assert short.error == long.errors[begun][-1]
+
+
+def test_other_readings_have_the_budgets_and_methods_of_the_study(script):
+    paper = script.StudySpec.load("paper")
+    files = sorted(script.SENSITIVITY.glob("*.toml"))
+    assert [file.stem for file in files] == ["radius", "redrawn", "tanh"]
+    for file in files:
+        spec = script.StudySpec.load(file)
+        assert spec.budgets == {problem: paper.budgets[problem] for problem in spec.problems}
+        assert list(spec.methods) == script.METHODS
+        assert spec.repetitions == 20

@@ -3,6 +3,8 @@
 import dataclasses
 import itertools
 import json
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from symbreak import METHODS, Evaluator, Problem, load_problem, train
 from symbreak.optima import Agreement, Optimum, agreement, label_optima
 from symbreak.plans import luby, make_plan
+from symbreak.starts import run_start
 from symbreak.training import Training
 
 
@@ -165,6 +168,8 @@ def test_optima_are_the_same_if_their_functions_are():
     near = 0.05 * np.sqrt(0.01) * rng.normal(size=f.shape)
     optima = [(0.02, g), (0.01, f), (0.0101, f + near), (0.03, f + g)]
     optima = [Optimum(error, error, outputs) for error, outputs in optima]
+    exact = [Optimum(1e-9, 1e-9, f), Optimum(1e-8, 1e-8, g)]
+    assert label_optima(exact) == [0, 0]
     given_up = Optimum(0.001, 0.001, np.empty((0, 0)))
     assert label_optima([*optima, given_up]) == [1, 0, 0, 2, -1]
     assert label_optima([]) == []
@@ -235,3 +240,30 @@ def test_the_most_probable_start_is_kept():
     best = max(results, key=lambda result: result.log_evidence)
     assert best.alpha == record.alpha
     assert np.array_equal(best.model.output_weights, record.model.output_weights)
+
+
+def test_starts_that_run_elsewhere_give_the_same_result():
+    problem = replace(table(), alpha="auto")
+    here = train(problem, max_evaluations=20_000, seed=3)
+    waves = []
+
+    def elsewhere(jobs):
+        waves.append(len(jobs))
+        return [run_start(pickle.loads(pickle.dumps(job))) for job in jobs]
+
+    there = train(problem, max_evaluations=20_000, seed=3, threads=4, elsewhere=elsewhere)
+    assert outcome(there) == outcome(here)
+    assert set(waves) == {4}
+
+
+@pytest.mark.parametrize("alpha", [0.1, "auto"])
+def test_it_can_begin_with_a_given_network(alpha):
+    problem = replace(table(), alpha=alpha, rescale="none", validation=None)
+    found = train(problem, max_evaluations=20_000, seed=1)
+    disturbed = found.model.theta + 1e-3
+    again = train(problem, max_evaluations=3_000, polish="final", initial=disturbed)
+    assert again.starts.shape == (1, 3)
+    errors = [record.model.error_on(problem.train) for record in (found, again)]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-3)
+    with pytest.raises(ValueError, match="initial is for a polish, and DE has none"):
+        train(problem, "DE", max_evaluations=1_000, initial=disturbed)

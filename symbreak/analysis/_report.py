@@ -62,17 +62,22 @@ def write_report(
             say("drawing charts")
             files = FigureFiles(folder / "figures", formats)
             page = render_page(results, Path(store).stem, refresh, files, pool)
-    write_text(folder / "index.html", page)  # whole, so that a browser never sees half of it
+    _write(folder / "index.html", page)  # whole, so that a browser never sees half of it
     return Report(folder / "index.html", results)
 
 
 def write_tables(results: Results, folder: Path) -> None:
     """The rows of all runs, and the normalised table in three formats."""
     runs = results.runs.drop(columns="versions")  # the page says them, once
-    write_text(folder / "results.csv", runs.to_csv(index=False))
+    _write(folder / "results.csv", runs.to_csv(index=False))
     for ending, table in (
         ("md", _tables.markdown_table),
         ("tex", _tables.latex_table),
         ("csv", _tables.csv_table),
     ):
-        write_text(folder / f"table.{ending}", table(results))
+        _write(folder / f"table.{ending}", table(results))
+
+
+def _write(path: Path, text: str) -> None:
+    """A file of the report; what somebody has linked there is left alone."""
+    write_text(path, text, follow_links=False)

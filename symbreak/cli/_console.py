@@ -12,8 +12,11 @@ from rich.markup import escape
 
 console = Console(highlight=False)
 
-#: What the extra ``report`` brings.
-REPORT_MODULES = ("altair", "vl_convert", "jinja2", "markupsafe")
+#: Which extra brings a module.
+EXTRAS = {
+    **dict.fromkeys(("altair", "vl_convert", "jinja2", "markupsafe"), "report"),
+    **dict.fromkeys(("dask", "distributed"), "cluster"),
+}
 
 
 def fail(message: object, code: int = 2) -> None:
@@ -43,7 +46,7 @@ def check_out(option: str, path: Path, *suffixes: str) -> None:
 def run_kindly(app: Callable[[], object]) -> None:
     """Run a command line; what goes wrong ends with a message and an exit code.
 
-    2 for bad input, 1 for a store or a disk that fails, 130 for Ctrl-C.
+    2 for bad input, 1 for a store, a disk or a cluster that fails, 130 for Ctrl-C.
     """
     try:
         app()
@@ -55,16 +58,17 @@ def run_kindly(app: Callable[[], object]) -> None:
     except OSError as error:
         fail(error, code=1)
     except RuntimeError as error:
-        from symbreak.experiments import StoreError  # loaded already, if it is one
+        from symbreak.experiments import ClusterError, StoreError  # loaded, if it is one
 
-        if not isinstance(error, StoreError):
+        if not isinstance(error, StoreError | ClusterError):
             raise
         fail(error, code=1)
     except MemoryError:
         fail("this is too large for the memory of the machine; use smaller sizes.")
     except ModuleNotFoundError as error:
-        if error.name not in REPORT_MODULES:
+        if error.name not in EXTRAS:
             raise
-        fail(f"{error.name} is missing; install it with: pip install 'symbreak[report]'", code=1)
+        extra = EXTRAS[error.name]
+        fail(f"{error.name} is missing; install it with: pip install 'symbreak[{extra}]'", code=1)
     except KeyboardInterrupt:
         fail("stopped before there was a result.", code=130)

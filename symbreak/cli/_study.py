@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -29,6 +31,9 @@ from symbreak.experiments import (
     seconds_per_evaluation,
 )
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 def study_command(
     study: Annotated[str, typer.Argument(help=f"A TOML file, or one of: {', '.join(BUILT_IN)}.")],
@@ -46,6 +51,13 @@ def study_command(
     checkpoint_every: Annotated[
         float, typer.Option(help="Seconds between checkpoints of a long run.")
     ] = 60.0,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="A Dask cluster: local, tcp://host:8786 or a scheduler file."),
+    ] = None,
+    tls_ca: Annotated[Path | None, typer.Option(help="Certificate of the authority.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="Certificate of this driver.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its private key.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would run, and for how long.")
     ] = False,
@@ -71,7 +83,11 @@ def study_command(
         console.print(_extent(spec, counts, part))
         if not counts:
             return
-        with StudyView(spec, counts, opened.checkpoints()) as view:
+        files = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key}
+        with (
+            _connected(cluster, workers, files) as client,
+            StudyView(spec, counts, opened.checkpoints()) as view,
+        ):
             result = run_study(
                 spec,
                 opened,
@@ -81,8 +97,24 @@ def study_command(
                 known=known,
                 checkpoint_every=checkpoint_every,
                 on_run=view.update,
+                cluster=client,
+                on_cluster=view.tell,
             )
     _print_end(result, study, store)
+
+
+def _connected(
+    cluster: str | None, workers: int, files: Mapping[str, Path | None]
+) -> AbstractContextManager[Client | None]:
+    """A client of the cluster, if one is asked for."""
+    if cluster is None:
+        if any(files.values()):
+            raise ValueError("certificates are for a cluster; say which one with --cluster.")
+        return nullcontext()
+    from symbreak.experiments._connection import connect  # only now: it needs Dask
+
+    logging.disable(logging.ERROR)  # of Dask; what matters is said in other words
+    return connect(cluster, workers=workers, **files)
 
 
 def _print_end(result: StudyResult, study: str, store: Path) -> None:

@@ -84,7 +84,10 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it or nothing, also when the process is killed inside."""
+        """All of it or nothing, also when the process is killed inside; nested ones are one."""
+        if self._connection.in_transaction:
+            yield
+            return
         with self._named_errors():
             self._check_presence()
             self._connection.execute("BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""What the failures of a store mean, in words."""
+"""What the failures of a store or a cluster mean, in words."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from pathlib import Path
 
 class StoreError(RuntimeError):
     """A store cannot be read or written; the message says why and what to do."""
+
+
+class ClusterError(RuntimeError):
+    """A cluster cannot be used, or was lost; the message says why and what to do."""
 
 
 #: Parts of SQLite's messages, and ours.

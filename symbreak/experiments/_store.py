@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -70,6 +71,12 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Write what is written inside in one transaction, since most of the time is its end."""
+        with self._database.transaction():
+            yield
 
     def add_study(self, spec: StudySpec) -> None:
         """Keep the study file, so that a report can say how to reproduce it."""

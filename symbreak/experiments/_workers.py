@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symbreak._checks import check_callable, check_count, check_kind, check_real, shown
 from symbreak._interrupts import deferred_interrupts
@@ -28,6 +28,9 @@ from symbreak.experiments._run import CHECKPOINT_EVERY, CheckpointError, execute
 from symbreak.experiments._spec import RunSpec, StudySpec
 from symbreak.experiments._store import Store
 from symbreak.training import Progress
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 MAX_WORKERS = 4_096  # each is a process
 MAX_DEATHS = 5  # a run that takes so many workers with it has failed
@@ -54,6 +57,14 @@ class StudyResult(NamedTuple):
     interrupted: bool
 
 
+class ClusterNews(NamedTuple):
+    """What the driver tells about a cluster; ``warning`` if a user should know it."""
+
+    text: str
+    n_workers: int
+    warning: bool = False
+
+
 def run_study(
     spec: StudySpec | str | Path,
     store: Store | str | Path,
@@ -64,6 +75,8 @@ def run_study(
     known: Collection[str] = (),
     checkpoint_every: float = CHECKPOINT_EVERY,
     on_run: Callable[[Update], object] | None = None,
+    cluster: str | Path | Client | None = None,
+    on_cluster: Callable[[ClusterNews], object] | None = None,
 ) -> StudyResult:
     """Do every run of a study that is not in the store.
 
@@ -76,16 +89,19 @@ def run_study(
         known: Keys of runs to leave out, such as ``Archive.keys``.
         checkpoint_every: Seconds between checkpoints of a long run.
         on_run: Called with an ``Update`` as runs go on, finish or fail.
+        cluster: Do it on a Dask cluster: ``"local"``, the address of a scheduler, a scheduler
+            file or a ``distributed.Client``; results are the same (docs/cluster.md).
+        on_cluster: Called with ``ClusterNews``; by default warnings are issued as such.
 
     Ctrl-C once stops in seconds, with checkpoints; twice, at once. Nothing is lost.
 
     Raises:
         StoreError: if the store cannot be written, or another study is running on it.
+        ClusterError: if workers have other versions, or the scheduler is lost.
     """
     if not isinstance(spec, StudySpec):
         spec = StudySpec.load(spec)
-    n_workers = check_count("workers", workers, 0) or os.cpu_count() or 1
-    if n_workers > MAX_WORKERS:
+    if check_count("workers", workers, 0) > MAX_WORKERS:
         raise ValueError(f"workers must be at most {MAX_WORKERS:,}, got {shown(workers)}.")
     check_callable("on_run", on_run)
     seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
@@ -95,17 +111,32 @@ def run_study(
             return run_study(
                 spec,
                 opened,
-                workers=n_workers,
+                workers=workers,
                 shard=shard,
                 retry_failed=retry_failed,
                 known=known,
                 checkpoint_every=seconds,
                 on_run=on_run,
+                cluster=cluster,
+                on_cluster=on_cluster,
             )
     with only_driver(store.path):
         store.add_study(spec)
         todo = missing_runs(spec, store, shard=shard, retry_failed=retry_failed, known=known)
-        return _WorkerPool(store, n_workers, seconds, on_run or (lambda update: None)).do(todo)
+        tell = on_run or (lambda update: None)
+        if cluster is None:
+            return _WorkerPool(store, workers or os.cpu_count() or 1, seconds, tell).do(todo)
+        from symbreak.experiments._cluster import run_on_cluster  # only now: it needs Dask
+
+        return run_on_cluster(
+            cluster,
+            store,
+            todo,
+            workers=workers,
+            slice_seconds=seconds,
+            on_run=tell,
+            on_cluster=on_cluster,
+        )
 
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
@@ -275,6 +306,7 @@ def _work(pipe: Connection, path: Path, stop: Any, checkpoint_every: float) -> N
                         report("failed")
         except StoreError as error:
             report("broken", 0, str(error))
+    os._exit(0)  # taking the interpreter down takes a third of a second (2026-11), for nothing
 
 
 def _do(

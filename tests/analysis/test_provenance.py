@@ -12,7 +12,7 @@ OWN = 'problems = ["syn5"]\nmethods = ["DE-SB-LA-W"]\nrepetitions = 2\n[budgets]
 def provenance_of(tmp_path, *specs):
     with Store(tmp_path / "a.db") as store:
         for spec in specs:
-            store.remember(spec)
+            store.add_study(spec)
         return provenance(Results.of(store))
 
 

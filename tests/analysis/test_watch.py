@@ -37,7 +37,7 @@ def watching(store, out):
 def start(spec, path):
     """A store that knows its study and has one of its runs."""
     with Store(path) as store:
-        store.remember(spec)
+        store.add_study(spec)
     run_study(spec, path, workers=1, shard=(1, spec.n_runs))
 
 

@@ -1,0 +1,344 @@
+"""The driver's side of a study on a Dask cluster: it hands out slices of runs and writes the store.
+
+Workers know no store and keep nothing. What is in flight is bounded, so that neither the driver
+nor the scheduler ever holds the whole study.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+import uuid
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from distributed import Client, Future, KilledWorker
+
+from symbreak._interrupts import deferred_interrupts
+from symbreak.experiments._connection import connect, is_exposed
+from symbreak.experiments._errors import ClusterError
+from symbreak.experiments._run import CheckpointError
+from symbreak.experiments._slices import (
+    Outcome,
+    describe_here,
+    differences,
+    run_slice,
+    stop_slices,
+)
+from symbreak.experiments._spec import RunSpec
+from symbreak.experiments._store import Store
+from symbreak.experiments._workers import GRACE, MAX_DEATHS, ClusterNews, StudyResult, Update
+from symbreak.optimizers import State
+
+PER_THREAD = 2  # runs in flight: one at work, one that follows it without a pause
+LOOK_EVERY = 1.0  # seconds between looks at who is there
+WAIT = 0.2  # seconds that Ctrl-C may go unnoticed
+GO_ON = "Finished runs and checkpoints are in the store; start again to go on."
+
+
+def run_on_cluster(
+    cluster: str | Path | Client,
+    store: Store,
+    todo: Iterator[RunSpec],
+    *,
+    workers: int,
+    slice_seconds: float,
+    on_run: Callable[[Update], object],
+    on_cluster: Callable[[ClusterNews], object] | None,
+) -> StudyResult:
+    """Do runs on a cluster; arguments are those of ``run_study``."""
+    with connect(cluster, workers=workers) as client:
+        pool = _ClusterPool(client, store, slice_seconds, on_run, on_cluster or _warn)
+        return pool.do(todo)
+
+
+def _warn(news: ClusterNews) -> None:
+    if news.warning:
+        warnings.warn(news.text, stacklevel=2)
+
+
+@dataclass
+class _Task:
+    """A slice in flight."""
+
+    run: RunSpec
+    future: Future
+    alone: bool
+
+
+class _ClusterPool:
+    """Keeps a cluster busy, takes in what comes back, and knows who is there."""
+
+    def __init__(
+        self,
+        client: Client,
+        store: Store,
+        slice_seconds: float,
+        on_run: Callable[[Update], object],
+        on_cluster: Callable[[ClusterNews], object],
+    ) -> None:
+        self._client, self._store, self._seconds = client, store, slice_seconds
+        self._on_run, self._on_cluster = on_run, on_cluster
+        self._study = uuid.uuid4().hex
+        self._in_flight: dict[str, _Task] = {}  # by key of the run
+        self._done: SimpleQueue[str] = SimpleQueue()  # keys of runs whose slice ended
+        self._threads: dict[str, int] = {}  # of each worker that fits, by address
+        self._cpus: dict[str, str] = {}
+        self._looked = -float("inf")
+        self._files: dict[str, Future] = {}  # contents of data files, by digest
+        self._deaths: Counter[str] = Counter()
+        self._again: list[RunSpec] = []  # that got lost
+        self._suspects: list[RunSpec] = []  # whose workers died, by them or beside them
+        self._finished = self._failed = 0
+        self._begun = self._stop = False
+
+    def do(self, todo: Iterator[RunSpec]) -> StudyResult:
+        """Do all runs, or as many as there is time for."""
+        self._warn_if_exposed()
+        with deferred_interrupts(self._ask_to_stop, (signal.SIGINT, signal.SIGTERM)):
+            try:
+                self._look(first=True)
+                while self._refill(todo):
+                    self._take_in()
+                    self._look()
+                if self._stop:
+                    self._collect_checkpoints()
+            except OSError as error:  # Dask's own are of this kind
+                self._check_connection()
+                raise ClusterError(f"the cluster failed ({error}). {GO_ON}") from error
+        return StudyResult(self._finished, self._failed, self._stop)
+
+    def _ask_to_stop(self) -> None:
+        self._stop = True
+
+    def _warn_if_exposed(self) -> None:
+        address = self._client.scheduler.address
+        if is_exposed(address):
+            self._tell(
+                f"Warning: {address} is not on this machine and the connection is not encrypted: "
+                "whoever can reach it can run code on the workers and here. Use TLS, or a tunnel.",
+                warning=True,
+            )
+
+    def _tell(self, text: str, *, warning: bool = False) -> None:
+        self._on_cluster(ClusterNews(text, len(self._threads), warning))
+
+    # Who is there
+
+    def _look(self, *, first: bool = False) -> None:
+        """Notice workers that joined or left; what does not fit gets no work."""
+        if time.monotonic() - self._looked < LOOK_EVERY:
+            return
+        self._check_connection()
+        there: dict[str, int] = self._client.nthreads()
+        self._looked = time.monotonic()
+        left = set(self._threads) - set(there)
+        joined = set(there) - set(self._threads)
+        if not left and not joined and not first:
+            return
+        fitting = self._fitting(sorted(joined))
+        self._threads = {a: n for a, n in there.items() if a in self._threads or a in fitting}
+        self._cpus = {a: cpu for a, cpu in (self._cpus | fitting).items() if a in there}
+        if fitting or left or first:
+            self._tell(_presence(len(fitting), len(left), self._threads))
+        self._compare_cpus(fitting)
+
+    def _fitting(self, joined: list[str]) -> dict[str, str]:
+        """The CPUs of the workers that may work; others are refused."""
+        if not joined:
+            return {}
+        answers = self._client.run(describe_here, workers=joined, on_error="return")
+        needed = describe_here()
+        fitting, unfit = {}, {}
+        for address, answer in answers.items():
+            if isinstance(answer, OSError):
+                continue  # it has left already, or is asked again
+            if isinstance(answer, Exception):
+                unfit[address] = f"it cannot load this symbreak ({answer!r})"
+            elif words := differences(answer, needed):
+                unfit[address] = f"it has {words}"
+            else:
+                fitting[address] = answer["cpu"]
+        if unfit:
+            self._refuse(unfit)
+        return fitting
+
+    def _refuse(self, unfit: dict[str, str]) -> None:
+        """Nothing is begun with workers that do not fit; later ones are sent away."""
+        words = "; ".join(f"worker {address}: {why}" for address, why in unfit.items())
+        if not self._begun:
+            raise ClusterError(
+                f"{words}. Install the same versions there as here, or leave it out; nothing was "
+                "run."
+            )
+        self._client.retire_workers(list(unfit))
+        self._tell(f"Warning: sent away {words}.", warning=True)
+
+    def _compare_cpus(self, fitting: dict[str, str]) -> None:
+        here = describe_here()["cpu"]
+        others = sorted(set(fitting.values()) - {here})
+        if others:
+            self._tell(
+                f"Warning: workers have other CPUs ({'; '.join(others)}) than this machine "
+                f"({here}): results may differ in rounding. Every record says its CPU.",
+                warning=True,
+            )
+
+    def _check_connection(self) -> None:
+        if self._client.status != "running":
+            raise ClusterError(
+                f"the scheduler at {self._client.scheduler.address} is gone. {GO_ON}"
+            )
+
+    # Handing out
+
+    def _refill(self, todo: Iterator[RunSpec]) -> bool:
+        """Hand out runs while there is room; whether anything is left to wait for."""
+        if self._stop:
+            return False
+        room = PER_THREAD * sum(self._threads.values())
+        more = True
+        while more and len(self._in_flight) < room:
+            run = self._again.pop() if self._again else next(todo, None)
+            if run is None:
+                more = False
+            else:
+                self._begin(run)
+        if not more and not self._in_flight and self._suspects:
+            self._begin(self._suspects.pop(), alone=True)  # so that it is clear who kills
+        return more or bool(self._in_flight)
+
+    def _begin(self, run: RunSpec, *, alone: bool = False) -> None:
+        """Hand out a run, from its checkpoint if there is one."""
+        state = None
+        try:
+            state = self._store.load_checkpoint(run.key)
+        except CheckpointError:
+            self._store.delete_checkpoint(run.key)
+            self._on_run(Update(run, "restarted", 0, float("inf")))
+        self._submit(run, state, alone=alone)
+
+    def _submit(
+        self, run: RunSpec, state: State | None, *, alone: bool = False, cpu: str = ""
+    ) -> None:
+        # A run stays on CPUs of one kind, if it can: no machine alone would give a mixture.
+        same = [a for a, theirs in self._cpus.items() if theirs == cpu]
+        mixed = bool(same) and len(set(self._cpus.values())) > 1
+        future = self._client.submit(
+            run_slice,
+            run,
+            state,
+            self._file_of(run),
+            self._seconds,
+            self._study,
+            describe_here(),
+            pure=False,
+            priority=0 if state is None else 1,  # what is begun goes first
+            workers=same if mixed else None,
+            allow_other_workers=mixed,
+        )
+        self._begun = True
+        self._in_flight[run.key] = _Task(run, future, alone)
+        future.add_done_callback(lambda _: self._done.put(run.key))
+
+    def _file_of(self, run: RunSpec) -> Future | None:
+        """The run's data file on the cluster; Dask makes it again if its worker is lost."""
+        if run.data_file is None:
+            return None
+        if (digest := run.data_file.digest) not in self._files:
+            content = Path(run.data_file.path).read_bytes()
+            self._files[digest] = self._client.submit(bytes, content, pure=False)
+        return self._files[digest]
+
+    # Taking in
+
+    def _take_in(self) -> None:
+        """Wait a little for slices that ended, and take them in together."""
+        ended = [self._in_flight.pop(key) for key in self._ended()]
+        if not ended:
+            return
+        good = [task.future for task in ended if task.future.status == "finished"]
+        outcomes: list[Outcome] = self._client.gather(good, errors="skip") if good else []
+        by_key = {outcome.key: outcome for outcome in outcomes}
+        with self._store.batch():
+            for task in ended:
+                if task.run.key in by_key:
+                    self._write(task.run, by_key[task.run.key])
+        for task in ended:
+            if task.run.key in by_key:
+                self._go_on(task, by_key[task.run.key])
+            else:
+                self._handle_loss(task)
+
+    def _ended(self) -> list[str]:
+        keys = []
+        with suppress(Empty):
+            keys.append(self._done.get(timeout=WAIT))
+            while True:
+                keys.append(self._done.get_nowait())
+        return keys
+
+    def _write(self, run: RunSpec, outcome: Outcome) -> None:
+        """Put what a slice brought into the store."""
+        if outcome.record is not None:
+            self._store.add(run, outcome.record, outcome.facts)
+        elif outcome.state is not None:
+            self._store.save_checkpoint(run.key, outcome.state)
+        elif outcome.status == "failed":
+            self._store.add_failure(run, outcome.text)
+        elif outcome.status == "restarted":
+            self._store.delete_checkpoint(run.key)
+
+    def _go_on(self, task: _Task, outcome: Outcome) -> None:
+        """Tell what a slice brought; hand out the next one, if there is more to do."""
+        run, status = task.run, outcome.status
+        self._finished += status == "finished"
+        self._failed += status == "failed"
+        if status == "refused":
+            self._looked = -float("inf")  # there is a worker that was not looked at yet
+            self._again.append(run)
+        elif status != "stopped":
+            self._on_run(Update(run, status, *outcome.progress))
+        if status in ("running", "restarted") and not self._stop:
+            self._submit(run, outcome.state, alone=task.alone, cpu=outcome.cpu)
+
+    def _handle_loss(self, task: _Task) -> None:
+        """A slice came to nothing: its workers died, or Dask failed to hand it over."""
+        self._check_connection()
+        run, future = task.run, task.future
+        error = future.exception() if future.status == "error" else None
+        killed = isinstance(error, KilledWorker)
+        self._deaths[run.key] += getattr(error, "allowed_failures", 0) + 1
+        self._looked = -float("inf")
+        if killed and (not task.alone or self._deaths[run.key] < MAX_DEATHS):
+            self._suspects.append(run)
+        elif self._deaths[run.key] < MAX_DEATHS:
+            self._again.append(run)
+        else:
+            n = self._deaths[run.key]
+            why = f"its worker died, or could not be reached, {n} times: {error}"
+            self._store.add_failure(run, why)
+            self._failed += 1
+            self._on_run(Update(run, "failed", 0, float("inf")))
+
+    def _collect_checkpoints(self) -> None:
+        """Let slices end now, and wait for what they hand back."""
+        self._client.run(stop_slices, self._study, on_error="ignore")
+        end = time.monotonic() + GRACE
+        while self._in_flight and time.monotonic() < end:
+            self._take_in()
+
+
+def _presence(joined: int, left: int, threads: dict[str, int]) -> str:
+    """Who came and went, in words."""
+    changes = [f"{n} {word}" for n, word in ((joined, "joined"), (left, "left")) if n]
+    n = len(threads)
+    there = f"{n} worker{'' if n == 1 else 's'} with {sum(threads.values())} threads"
+    if not n:
+        there = "no workers; waiting for some"
+    return f"cluster: {', '.join(changes)}: {there}" if changes else f"cluster: {there}"

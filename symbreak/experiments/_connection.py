@@ -1,0 +1,117 @@
+"""How a driver gets to a Dask cluster: an address, a scheduler file, a client, or one made here."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from distributed import Client, LocalCluster, Security
+from distributed.comm.addressing import get_address_host
+
+from symbreak._processes import detached_start
+from symbreak.experiments._errors import ClusterError
+
+
+@contextmanager
+def connect(
+    cluster: str | Path | Client,
+    *,
+    workers: int = 0,
+    tls_ca: str | Path | None = None,
+    tls_cert: str | Path | None = None,
+    tls_key: str | Path | None = None,
+) -> Iterator[Client]:
+    """A client of a cluster, for ``run_study(..., cluster=client)``.
+
+    Args:
+        cluster: ``"local"``, a cluster made here for as long as it is needed; the address of a
+            scheduler, such as ``"tcp://host:8786"``; a scheduler file; or a client, which is left
+            open.
+        workers: Processes of a local cluster; 0 means one per core.
+        tls_ca: Certificate of the authority that signed the others', as a PEM file.
+        tls_cert: Certificate of this driver.
+        tls_key: Its private key.
+
+    Without certificates those of Dask's configuration are used, if there are any.
+
+    Raises:
+        ClusterError: if the scheduler does not answer.
+        ValueError: if ``cluster`` is none of these, or certificates are incomplete.
+    """
+    security = _security(tls_ca, tls_cert, tls_key)
+    if isinstance(cluster, Client):
+        yield cluster
+        return
+    if cluster == "local":
+        with _local_cluster(workers) as client:
+            yield client
+        return
+    if workers:
+        raise ValueError("workers are for a local cluster; another one has those that it has.")
+    where = _where(cluster)
+    try:
+        client = Client(**where, security=security, set_as_default=False)
+    except (OSError, TypeError) as error:  # the latter if certificates are missing
+        raise ClusterError(
+            f"the scheduler at {cluster} does not answer ({error}). Is it running, and does it "
+            "want certificates?"
+        ) from error
+    with client:
+        yield client
+
+
+def _where(cluster: str | Path) -> dict[str, str]:
+    """The argument of ``Client`` that says where the scheduler is."""
+    if Path(cluster).is_file():
+        return {"scheduler_file": str(cluster)}
+    if "://" in str(cluster):
+        return {"address": str(cluster)}
+    raise ValueError(
+        "cluster must be 'local', an address such as tcp://host:8786, a scheduler file that "
+        f"exists, or a client, got {str(cluster)!r}."
+    )
+
+
+def _security(*files: str | Path | None) -> Security | None:
+    """Certificates as Dask takes them; None leaves them to its configuration."""
+    if not any(files):
+        return None
+    if not all(files):
+        raise ValueError("tls needs all three: the authority, the certificate and its key.")
+    for file in files:
+        if not Path(str(file)).is_file():
+            raise ValueError(f"there is no certificate or key {str(file)!r}.")
+    ca, cert, key = map(str, files)
+    return Security(
+        tls_ca_file=ca, tls_client_cert=cert, tls_client_key=key, require_encryption=True
+    )
+
+
+@contextmanager
+def _local_cluster(workers: int) -> Iterator[Client]:
+    """A scheduler and worker processes that listen on the loopback interface alone."""
+    with detached_start():  # Ctrl-C is the driver's
+        cluster = LocalCluster(
+            n_workers=workers or os.cpu_count() or 1,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+        )
+    with cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def is_exposed(address: str) -> bool:
+    """Whether anyone on the way to an address could listen, or pretend to be there."""
+    scheme, _, _ = address.partition("://")
+    if scheme in ("tls", "wss", "inproc"):
+        return False
+    host = get_address_host(address)
+    try:
+        return not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host != "localhost"

@@ -1,0 +1,75 @@
+"""A Dask cluster on the loopback interface whose processes tests may kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+DEADLINE = 120
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+class DaskProcesses:
+    """A scheduler and its workers, each a process of its own, with its log in a file."""
+
+    def __init__(self, folder, *, tls=(), **config):
+        self.folder, self._tls, self.workers = folder, list(tls), []
+        self._environment = os.environ | {f"DASK_DISTRIBUTED__{k}": v for k, v in config.items()}
+        self.file = folder / "scheduler.json"
+        self.scheduler = self._start(
+            *("scheduler", "--port", "0", "--no-show", "--no-dashboard"),
+            *("--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(self.file)),
+        )
+        wait_for(self.file.exists)
+
+    @property
+    def address(self):
+        return json.loads(self.file.read_text())["address"]
+
+    def _start(self, kind, *options):
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options]
+        command += ["--host", "tls://127.0.0.1" if self._tls else "127.0.0.1", *self._tls]
+        with (self.folder / f"{kind}.log").open("a") as log:
+            return subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                cwd=self.folder,
+                start_new_session=True,  # so that it can be ended with what it started
+            )
+
+    def add_worker(self, *, preload="", nanny=False):
+        """Start a worker with one thread; ``preload`` is a script that it runs first."""
+        options = ["--nthreads", "1", "--no-dashboard", "--nanny" if nanny else "--no-nanny"]
+        options += ["--scheduler-file", str(self.file), "--local-directory", str(self.folder)]
+        if preload:
+            script = self.folder / f"preload_{len(self.workers)}.py"
+            script.write_text(preload)
+            options += ["--preload", str(script)]
+        self.workers.append(self._start("worker", *options))
+        return self
+
+    def kill_worker(self):
+        """End a worker as the system does it when there is no memory."""
+        worker = self.workers.pop(0)
+        worker.kill()
+        worker.wait(DEADLINE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in (*self.workers, self.scheduler):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(DEADLINE)

@@ -1,0 +1,407 @@
+"""Studies on a Dask cluster of real processes, which are killed at awkward moments."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("distributed", reason="needs the extra: pip install 'symbreak[cluster]'")
+
+import psutil
+from distributed import Client
+
+from symbreak.experiments import ClusterError, Store, StudySpec, check_store, run_study
+from symbreak.experiments._connection import connect, is_exposed
+from tests.experiments.dask_processes import DEADLINE, DaskProcesses, wait_for
+
+# Runs of about half a second, so that slices of 0.1 s end inside.
+TEXT = """
+problems = ["sinc"]
+methods = ["DE-SB", "CMA-ES-SB"]
+repetitions = 3
+[budgets]
+sinc = 60_000
+"""
+SLICE = 0.1
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills processes by signals")
+
+
+def results(path):
+    """Key and fingerprint of every run: equal for equal results, bit by bit."""
+    assert check_store(path) == []
+    with Store(path, create=False) as store:
+        assert store.count("checkpoint") == 0
+        frame = store.frame()
+        assert frame.key.is_unique
+        return dict(zip(frame.key, frame.fingerprint, strict=True))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    path = tmp_path_factory.mktemp("study") / "study.toml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def local(study, tmp_path_factory):
+    """Results of the study in local processes."""
+    path = tmp_path_factory.mktemp("local") / "local.db"
+    assert run_study(study, path, workers=2) == (6, 0, False)
+    return results(path)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A scheduler and three workers that no test harms."""
+    with DaskProcesses(tmp_path_factory.mktemp("cluster")) as processes:
+        for _ in range(3):
+            processes.add_worker()
+        yield processes
+
+
+@pytest.fixture
+def fragile(tmp_path):
+    """A scheduler, to be given workers and killed."""
+    with DaskProcesses(tmp_path) as processes:
+        yield processes
+
+
+def start(study, store, cluster, *options):
+    command = [sys.executable, "-m", "symbreak", "study", str(study), "--store", str(store)]
+    command += ["--cluster", str(cluster), "--checkpoint-every", str(SLICE), *options]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def finish(process, code=0):
+    out, err = process.communicate(timeout=DEADLINE)
+    assert process.returncode == code, err
+    return " ".join(out.split()), " ".join(err.split())
+
+
+def is_begun(store):
+    """Whether a run of the study is under way or done."""
+
+    def ready():
+        if not store.exists():
+            return False
+        with Store(store) as opened:
+            return opened.count("run") + opened.count("checkpoint") > 0
+
+    return ready
+
+
+def test_a_cluster_gives_the_results_of_local_processes(study, local, cluster, tmp_path):
+    said = []
+    path = tmp_path / "a.db"
+    result = run_study(
+        study, path, cluster=cluster.address, checkpoint_every=SLICE, on_cluster=said.append
+    )
+    assert result == (6, 0, False)
+    assert results(path) == local
+    assert any("joined" in news.text for news in said)
+    assert not any(news.warning for news in said)
+    with Store(path) as store:
+        assert all("cpu" in json.loads(versions) for versions in store.frame().versions)
+
+
+def test_work_in_flight_is_bounded(cluster, tmp_path):
+    spec = StudySpec.parse(
+        'problems = ["syn5"]\nmethods = ["DE-SB"]\nrepetitions = 60\nbudgets.syn5 = 200'
+    )
+    seen = []
+    with connect(cluster.file) as client:
+        client.wait_for_workers(3)
+
+        def count(update):
+            seen.append(client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
+
+        result = run_study(spec, tmp_path / "a.db", cluster=client, on_run=count)
+        assert client.status == "running"  # it is left open
+    assert result == (60, 0, False)
+    assert len(seen) == 60
+    assert max(seen) <= 3 * 2 * 2  # two for each thread, and as many that are done but not let go
+
+
+def test_data_files_travel(cluster, tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_text("x,y\n" + "".join(f"{i},{i * i % 7}\n" for i in range(30)))
+    spec = StudySpec.parse(
+        'problems = ["mine"]\nmethods = ["DE-SB"]\nrepetitions = 4\ndata = "redrawn"\n'
+        'budgets.mine = 400\ndata_file.mine.file = "mine.csv"',
+        folder=tmp_path,
+    )
+    run_study(spec, tmp_path / "local.db", workers=1)
+
+    def remove(update):
+        table.unlink(missing_ok=True)  # whoever reads it from now on fails
+
+    path = tmp_path / "a.db"
+    result = run_study(spec, path, cluster=cluster.address, on_run=remove)
+    assert result == (4, 0, False)
+    assert results(path) == results(tmp_path / "local.db")
+
+
+def test_lost_workers_cost_a_slice_and_late_ones_are_used(study, local, fragile, tmp_path):
+    fragile.add_worker().add_worker().add_worker()
+    statuses, said = [], []
+
+    def kill_all(update):
+        """When runs are under way: one worker, then the others; then a new one comes."""
+        statuses.append(update.status)
+        if len(statuses) == 1:
+            fragile.kill_worker()
+        if len(statuses) == 4:
+            fragile.kill_worker()
+            fragile.kill_worker()
+            fragile.add_worker()
+
+    with Client(fragile.address, set_as_default=False) as client:
+        client.wait_for_workers(3, timeout=DEADLINE)
+        result = run_study(
+            study,
+            tmp_path / "a.db",
+            cluster=client,
+            checkpoint_every=SLICE,
+            on_run=kill_all,
+            on_cluster=lambda news: said.append(news.text),
+        )
+    assert result == (6, 0, False)
+    assert results(tmp_path / "a.db") == local
+    assert "running" in statuses
+    assert any("left" in text for text in said)
+    assert any("1 joined" in text for text in said[1:])
+
+
+@pytest.mark.slow
+def test_a_killed_driver_loses_nothing(study, local, cluster, tmp_path):
+    store = tmp_path / "a.db"
+    for _ in range(2):
+        process = start(study, store, cluster.address)
+        wait_for(is_begun(store))
+        process.kill()
+        process.communicate(timeout=DEADLINE)
+    finish(start(study, store, cluster.address))
+    assert results(store) == local
+
+
+def test_ctrl_c_stops_in_seconds_with_checkpoints(study, local, cluster, tmp_path):
+    store = tmp_path / "a.db"
+    process = start(study, store, cluster.file)
+    wait_for(is_begun(store))
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = finish(process, code=130)
+    assert "nothing is lost" in out
+    assert "Traceback" not in err, err
+    with Store(store) as opened:
+        assert opened.count("run") < 6
+        assert opened.count("run") + opened.count("checkpoint") > 0
+    assert run_study(study, store, cluster=cluster.address).interrupted is False
+    assert results(store) == local
+
+
+def test_a_lost_scheduler_is_said_and_a_second_start_finishes(study, local, fragile, tmp_path):
+    fragile.add_worker()
+    store = tmp_path / "a.db"
+    process = start(study, store, fragile.address)
+    wait_for(is_begun(store))
+    fragile.scheduler.kill()
+    _, err = finish(process, code=1)
+    assert "is gone. Finished runs and checkpoints are in the store" in err
+    assert "Traceback" not in err, err
+    assert run_study(study, store, workers=2).failed == 0
+    assert results(store) == local
+
+
+# Kills the worker that does the second repetition of DE-SB.
+KILLER = """
+import os, signal
+from symbreak.experiments import _slices
+from symbreak.experiments._run import execute
+def deadly(run, **options):
+    if (run.method, run.repetition) == ("DE-SB", 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return execute(run, **options)
+_slices.execute = deadly
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_always_kills_its_worker_is_given_up(study, local, tmp_path):
+    store = tmp_path / "a.db"
+    with DaskProcesses(tmp_path, SCHEDULER__ALLOWED_FAILURES="1") as processes:
+        processes.add_worker(preload=KILLER, nanny=True).add_worker(preload=KILLER, nanny=True)
+        result = run_study(study, store, cluster=processes.address, checkpoint_every=SLICE)
+    assert result == (5, 1, False)
+    with Store(store) as opened:
+        failures = opened.failures()
+    assert failures[["method", "repetition"]].to_numpy().tolist() == [["DE-SB", 1]]
+    assert "its worker died" in failures.traceback[0]
+    assert results(store).items() < local.items()
+
+
+OTHER_VERSION = "from symbreak import _version\n_version.__version__ = '9.9'\n"
+OTHER_NUMERICS = "from symbreak.experiments import _spec\n_spec.NUMERICS_VERSION = 99\n"
+
+
+@pytest.mark.parametrize(
+    ("preload", "words"),
+    [
+        (OTHER_VERSION, "it has symbreak 9.9 instead of"),
+        pytest.param(OTHER_NUMERICS, "it has numerics 99 instead of", marks=pytest.mark.slow),
+    ],
+)
+def test_a_worker_with_other_versions_is_refused(study, fragile, tmp_path, preload, words):
+    fragile.add_worker(preload=preload)
+    with Client(fragile.address, set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=DEADLINE)
+        with pytest.raises(ClusterError, match=words):
+            run_study(study, tmp_path / "a.db", cluster=client)
+    with Store(tmp_path / "a.db") as store:
+        assert store.count("run") + store.count("checkpoint") + store.count("failure") == 0
+
+
+@pytest.mark.slow
+def test_a_worker_with_other_versions_that_joins_late_is_sent_away(study, local, tmp_path):
+    said = []
+    with DaskProcesses(tmp_path) as processes:
+        processes.add_worker()
+
+        def join_late(update):
+            if len(processes.workers) == 1:
+                processes.add_worker(preload=OTHER_VERSION)
+            time.sleep(0.2)  # so that it comes in time
+
+        with Client(processes.address, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=DEADLINE)
+            result = run_study(
+                study,
+                tmp_path / "a.db",
+                cluster=client,
+                checkpoint_every=SLICE,
+                on_run=join_late,
+                on_cluster=lambda news: said.append(news.text),
+            )
+    assert result == (6, 0, False)
+    assert results(tmp_path / "a.db") == local
+    assert any("sent away" in text and "symbreak 9.9" in text for text in said)
+
+
+OTHER_CPU = """
+from symbreak.experiments import _slices
+_slices._cpu = lambda: "another one"
+"""
+
+
+def test_another_cpu_is_said_and_recorded(study, local, fragile, tmp_path):
+    fragile.add_worker(preload=OTHER_CPU)
+    path = tmp_path / "a.db"
+    with pytest.warns(UserWarning, match=r"other CPUs \(another one\)"):
+        run_study(study, path, cluster=fragile.address, shard=(1, 6), checkpoint_every=SLICE)
+    with Store(path) as store:
+        assert json.loads(store.frame().versions[0])["cpu"] == "another one"
+    assert results(path).items() < local.items()  # it is the same one, after all
+
+
+def make_certificates(folder):
+    """An authority, and a certificate of it for everyone here."""
+
+    def openssl(*words):
+        command = ["openssl", *words]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=DEADLINE)
+
+    new = ("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    openssl(*new, "-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=authority")
+    openssl(*new, "-keyout", "key.pem", "-out", "request.pem", "-subj", "/CN=symbreak")
+    signing = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
+    openssl("x509", "-req", "-in", "request.pem", *signing, "-out", "cert.pem")
+    return [
+        word
+        for name, file in (("ca-file", "ca"), ("cert", "cert"), ("key", "key"))
+        for word in (f"--tls-{name}", str(folder / f"{file}.pem"))
+    ]
+
+
+def test_tls_lets_in_only_who_has_a_certificate(study, local, tmp_path):
+    tls = make_certificates(tmp_path)
+    store = tmp_path / "a.db"
+    with DaskProcesses(tmp_path, tls=tls) as processes:
+        processes.add_worker()
+        assert processes.address.startswith("tls://")
+        options = [word.replace("--tls-ca-file", "--tls-ca") for word in tls]
+        finish(start(study, store, processes.address, "--shard", "1/6", *options))
+        with pytest.raises((ClusterError, ValueError), match=r"certificate|[Ss]ecurity|TLS"):
+            run_study(study, store, cluster=processes.address)
+        incomplete = start(study, store, processes.address, *options[:2])
+        _, err = finish(incomplete, code=2)
+        assert "tls needs all three" in err
+    assert results(store).items() < local.items()
+
+
+def test_a_local_cluster_listens_on_this_machine_only(study, tmp_path):
+    with start(study, tmp_path / "a.db", "local", "--workers", "2") as process:
+        try:
+            wait_for(is_begun(tmp_path / "a.db"))
+            driver = psutil.Process(process.pid)
+            family = [driver, *driver.children(recursive=True)]
+            sockets = [c for each in family for c in each.net_connections() if c.status == "LISTEN"]
+            assert len(sockets) >= 3
+            assert {socket.laddr.ip for socket in sockets} == {"127.0.0.1"}
+            out, _ = finish(process)
+        finally:
+            process.kill()
+    assert "2 workers with 2 threads" in out
+
+
+@pytest.mark.parametrize(
+    ("address", "exposed"),
+    [
+        ("tcp://127.0.0.1:8786", False),
+        ("tcp://localhost:8786", False),
+        ("tcp://[::1]:8786", False),
+        ("tls://10.0.0.1:8786", False),
+        ("tcp://10.0.0.1:8786", True),
+        ("tcp://scheduler:8786", True),
+        ("ws://10.0.0.1:8786", True),
+    ],
+)
+def test_what_others_could_listen_to_is_known(address, exposed):
+    assert is_exposed(address) is exposed
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cluster", "scheduler"], "cluster must be 'local', an address"),
+        (["--cluster", "tcp://x:1", "--workers", "2"], "workers are for a local cluster"),
+        (["--tls-ca", "ca.pem"], "say which one with --cluster"),
+    ],
+)
+def test_bad_options_are_refused(study, tmp_path, options, message):
+    command = [sys.executable, "-m", "symbreak", "study", str(study), *options]
+    done = subprocess.run(
+        [*command, "--store", str(tmp_path / "a.db")],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    )
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_without_dask_it_is_said_what_to_install(study, tmp_path):
+    script = (
+        "import sys\nsys.modules['distributed'] = None\n"
+        "from symbreak.cli import main\n"
+        f"sys.argv[1:] = ['study', {str(study)!r}, '--store', {str(tmp_path / 'a.db')!r}, "
+        "'--cluster', 'local']\nmain()"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
+    assert done.returncode == 1
+    assert "pip install 'symbreak[cluster]'" in " ".join(done.stderr.split())

@@ -20,6 +20,11 @@ IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Kind = TypeVar("Kind")
 
+#: No whole number is larger; Python refuses to print much larger ones.
+MAX_COUNT = 10**300
+#: No file system has longer names.
+MAX_NAME = 255
+
 
 def shown(value: object) -> str:
     """A value for a message: short, whatever it is."""
@@ -74,9 +79,19 @@ def check_callable(name: str, value: Any) -> Callable[..., Any] | None:
 def check_path(name: str, value: object) -> Path:
     """Return ``value`` as a path if it is the name of a file or folder."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else b""
-    if not isinstance(text, str) or not text or "\0" in text:
+    if not isinstance(text, str) or not text or "\0" in text or not _can_be_named(text):
         raise ValueError(f"{name} must be a path, as a text or a Path, got {shown(value)}.")
-    return Path(text)
+    path = Path(text)
+    if len(text) > 4_000 or any(len(os.fsencode(part)) > MAX_NAME for part in path.parts):
+        raise ValueError(f"{name} is too long for the name of a file: {shown(value)}.")
+    return path
+
+
+def _can_be_named(text: str) -> bool:
+    try:
+        return bool(os.fsencode(text))
+    except UnicodeEncodeError:  # half a character
+        return False
 
 
 def check_memory(what: str, n_bytes: float, advice: str) -> None:
@@ -108,6 +123,8 @@ def check_count(name: str, value: object, minimum: int, why: str = "") -> int:
         raise ValueError(
             f"{name} must be a whole number of at least {minimum}{reason}, got {shown(value)}."
         )
+    if int(value) > MAX_COUNT:  # type: ignore[call-overload]
+        raise ValueError(f"{name} must be at most {float(MAX_COUNT):g}, got {shown(value)}.")
     return int(value)  # type: ignore[call-overload]
 
 

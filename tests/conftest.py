@@ -9,6 +9,9 @@ from hypothesis import settings
 from tests.analysis.browser import SWITCHES, Page
 
 settings.register_profile("symbreak", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile(
+    "long", deadline=None, max_examples=5_000
+)  # pytest --hypothesis-profile=long
 settings.load_profile("symbreak")
 
 

@@ -71,7 +71,7 @@ class DataFile:
     def from_table(cls, table: Mapping[str, Any], folder: Path) -> Self:
         """Read a ``[data_file.NAME]`` table of a study file."""
         settings = dict(table)
-        path = folder / str(settings.pop("file", ""))
+        path = folder / check_path("file", settings.pop("file", None))
         if not path.is_file():
             raise ValueError(f"there is no data file {str(path)!r}; file names a .csv or .npz.")
         targets = settings.get("targets", [])

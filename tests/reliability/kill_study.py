@@ -106,22 +106,29 @@ def left_alone(study: Path, store: Path, workers: int) -> tuple[float, list[floa
     while process.poll() is None:
         held.append(driver_memory(process))
         time.sleep(0.2)
+    _, err = process.communicate()
     if process.returncode != 0:
-        raise SystemExit(process.communicate()[1])
+        raise SystemExit(err)
     return time.monotonic() - began, [size for size in held if size]
 
 
 def killed(
-    study: Path, store: Path, workers: int, n_runs: int, pauses: tuple[float, float], seed: int
+    study: Path,
+    store: Path,
+    workers: int,
+    n_runs: int,
+    *,
+    pauses: tuple[float, float],
+    max_kills: int,
+    seed: int,
 ) -> Counter[str]:
     """Run a study to its end under kills; how many of each there were."""
     rng, kills = random.Random(seed), Counter[str]()
     while True:
         process = start(study, store, workers)
-        enough = rng.uniform(0.0, 1.0) < 0.1  # now and then one goes on for as long as it likes
         while process.poll() is None:
             time.sleep(rng.uniform(*pauses))
-            victim = rng.choice(VICTIMS)
+            victim, enough = rng.choice(VICTIMS), kills.total() >= max_kills
             if not enough and process.poll() is None and kill(victim, process, rng):
                 kills[victim] += 1
         _, err = process.communicate()
@@ -137,6 +144,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=1_000, help="at most")
     parser.add_argument("--pauses", type=float, nargs=2, default=(0.5, 8.0), metavar="SECONDS")
     options = parser.parse_args()
     n_runs = options.runs // 4 * 4
@@ -148,8 +156,12 @@ def main() -> None:
         middle = held[len(held) // 4 : -1] or held
         print(f"driver: {middle[0]:.0f} MiB after a quarter, {middle[-1]:.0f} MiB at the end")
         began = time.monotonic()
-        pauses = tuple(options.pauses)
-        kills = killed(study, broken, options.workers, n_runs, pauses, options.seed)
+        kills = killed(
+            *(study, broken, options.workers, n_runs),
+            pauses=tuple(options.pauses),
+            max_kills=options.kills,
+            seed=options.seed,
+        )
         print(f"under {kills.total()} kills ({dict(kills)}): {time.monotonic() - began:.0f} s")
         began = time.monotonic()
         with Store(broken, create=False) as store:

@@ -1,0 +1,231 @@
+"""Whatever a file holds, reading it gives an error in words or a sound answer.
+
+``pytest tests/test_fuzz.py --hypothesis-profile=long`` looks for minutes, at other files each time.
+"""
+
+import io
+import json
+import tomllib
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from symbreak import Evaluator, Model, Problem
+from symbreak.experiments import (
+    CheckpointError,
+    RunSpec,
+    Store,
+    StoreError,
+    StudySpec,
+    check_store,
+    execute,
+)
+from symbreak.problems import read_problem
+
+SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+X = np.linspace(-1, 1, 12)[:, None]
+MODEL = Evaluator(Problem.from_arrays(X, X**2, hidden=(3,))).solve(np.linspace(-1, 1, 6))
+STUDY = """
+name = "fuzz"
+problems = ["syn5", "sinc"]
+methods = ["DE", "CMA-ES-SB"]
+repetitions = 2
+seed = 1
+data = "fixed"
+[budgets]
+syn5 = 400
+[problem.sinc]
+hidden = [4, 2]
+population_size = {DE = 20}
+[method.DE]
+F = 0.6
+problems = ["sinc"]
+"""
+TABLE = "a,b,y\n" + "".join(f"{i},{i / 3:.3f},{i % 4}\n" for i in range(40))
+RUN = RunSpec("syn5", "DE", 0, 300, 0, 0)
+
+
+def values():
+    """Anything that JSON or TOML can hold."""
+    plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+    return st.recursive(
+        plain | st.sampled_from([2**80, -1, 1e308, 10**400, "sinc", "DE", "auto"]),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
+        max_leaves=8,
+    )
+
+
+@st.composite
+def mutated(draw, original: bytes):
+    """Bytes with some places overwritten, cut out, doubled or filled with others."""
+    content = bytearray(original)
+    for _ in range(draw(st.integers(1, 4))):
+        first = draw(st.integers(0, max(0, len(content) - 1)))
+        last = min(len(content), first + draw(st.integers(0, 40)))
+        middle = draw(st.binary(max_size=12) | st.just(bytes(content[first:last]) * 2))
+        content[first:last] = middle
+    return bytes(content)
+
+
+@st.composite
+def replaced(draw, original: str):
+    """A JSON text with the value at some place replaced."""
+    facts = json.loads(original)
+    place = facts
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = draw(st.sampled_from(keys))
+        inner = place[key]
+        if not isinstance(inner, dict | list) or not inner or draw(st.booleans()):
+            place[key] = draw(values())
+            return json.dumps(facts)
+        place = inner
+
+
+def check_model(text):
+    try:
+        model = Model.from_json(text)
+    except ValueError:
+        return
+    outputs = model.outputs(np.zeros((2, model.topology.n_inputs)))
+    assert np.isfinite(outputs).all()
+    assert Model.from_json(model.to_json()).to_json() == model.to_json()
+
+
+@given(mutated(MODEL.to_json().encode()))
+def test_a_model_file_of_any_bytes(content):
+    check_model(content.decode(errors="replace"))
+
+
+@given(replaced(MODEL.to_json()))
+def test_a_model_file_of_any_values(text):
+    check_model(text)
+
+
+@given(mutated(STUDY.encode()))
+def test_a_study_file_of_any_bytes(content):
+    check_study(content.decode(errors="replace"))
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["problems", "methods", "repetitions", "seed", "data", "name", "data_seed"])
+        | st.sampled_from(
+            ["budgets.syn5", "problem.syn5.hidden", "problem.syn5.alpha", "method.DE.F"]
+        )
+        | st.sampled_from(["problem.syn5", "method", "data_file.x.file", "data_file.x.targets"]),
+        values(),
+        max_size=4,
+    )
+)
+def test_a_study_file_of_any_values(changes):
+    lines = {"problems": '["syn5"]', "methods": '["DE"]'} | {
+        key: toml(value) for key, value in changes.items()
+    }
+    check_study("\n".join(f"{key} = {value}" for key, value in lines.items()))
+
+
+def toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return {"null": "nan", "NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}.get(
+        text := json.dumps(value), text
+    )
+
+
+def check_study(text):
+    try:
+        spec = StudySpec.parse(text)
+    except ValueError:
+        return
+    assert len({run.key for run in spec.first_runs()}) == len(spec.pairs())
+    tomllib.loads(spec.text)
+
+
+@SETTINGS
+@given(content=mutated(TABLE.encode()), task=st.sampled_from(["auto", "regression"]))
+def test_a_table_of_any_bytes(tmp_path, content, task):
+    check_table(tmp_path / "table.csv", content, task)
+
+
+@SETTINGS
+@given(content=st.binary(max_size=200), suffix=st.sampled_from(["csv", "npz", "csv.gz", "parquet"]))
+def test_a_data_file_of_anything(tmp_path, content, suffix):
+    check_table(tmp_path / f"table.{suffix}", content, "auto")
+
+
+def arrays_file():
+    file = io.BytesIO()
+    np.savez(file, X=np.arange(24.0).reshape(12, 2), y=np.arange(12.0))
+    return file.getvalue()
+
+
+@SETTINGS
+@given(content=mutated(arrays_file()))
+def test_an_array_file_of_any_bytes(tmp_path, content):
+    check_table(tmp_path / "table.npz", content, "regression")
+
+
+@SETTINGS
+@given(header=mutated(b"{'descr': '<f8', 'fortran_order': False, 'shape': (12, 2), }"))
+def test_an_array_file_with_any_header(tmp_path, header):
+    file = io.BytesIO()
+    array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(192)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("X.npy", array)
+        archive.writestr("y.npy", array)
+    check_table(tmp_path / "table.npz", file.getvalue(), "regression")
+
+
+def check_table(path, content, task):
+    path.write_bytes(content)
+    try:
+        problem = read_problem(path, name="fuzz", task=task)
+    except ValueError:
+        return
+    assert np.isfinite(problem.train.X).all()
+    assert np.isfinite(problem.train.y).all()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """The bytes of a store with a run, a failure and a checkpoint, and what it says."""
+    path = tmp_path_factory.mktemp("fuzz") / "store.db"
+    states = []
+    other = RunSpec("syn5", "CMA-ES-SB", 0, 300, 0, 0)
+    with Store(path) as opened:
+        opened.add(RUN, execute(RUN))
+        opened.add_failure(RunSpec("syn5", "DE", 1, 300, 0, 0), "Traceback")
+        execute(other, on_checkpoint=states.append, should_stop=lambda: True)
+        opened.save_checkpoint(other.key, states[0])
+    return path.read_bytes(), other.key, said(path, other.key)
+
+
+def said(path, key):
+    """All that a store says, as text."""
+    with Store(path, create=False, read_only=True) as opened:
+        frames = (opened.frame(), opened.curves(), opened.traces(), opened.failures())
+        arrays = {name: array.tobytes() for name, array in opened.arrays(RUN.key).items()}
+        state = opened.load_checkpoint(key)
+        texts = [frame.to_csv() for frame in frames]
+        return [*texts, sorted(arrays.items()), repr(state), opened.model(RUN.key).to_json()]
+
+
+@SETTINGS
+@given(data=st.data())
+def test_a_store_of_any_bytes(tmp_path, store, data):
+    content, key, original = store
+    path = Path(tmp_path) / "store.db"
+    path.write_bytes(data.draw(mutated(content)))
+    check_store(path)
+    try:
+        answer = said(path, key)
+    except (StoreError, CheckpointError):
+        return
+    assert answer == original

@@ -266,6 +266,21 @@ def test_a_worker_with_other_versions_is_refused(study, fragile, tmp_path, prelo
         assert store.count("run") + store.count("checkpoint") + store.count("failure") == 0
 
 
+@pytest.mark.parametrize(
+    ("preload", "words"),
+    [
+        ("import sys\nsys.modules['symbreak'] = None", "it cannot load this symbreak"),
+        pytest.param(OTHER_VERSION, "it has symbreak 9.9 instead", marks=pytest.mark.slow),
+    ],
+)
+def test_a_scheduler_without_this_symbreak_is_refused(study, tmp_path, preload, words):
+    with (
+        DaskProcesses(tmp_path, preload=preload) as processes,
+        pytest.raises(ClusterError, match=f"the scheduler .* {words}"),
+    ):
+        run_study(study, tmp_path / "a.db", cluster=processes.address)
+
+
 @pytest.mark.slow
 def test_a_worker_with_other_versions_that_joins_late_is_sent_away(study, local, tmp_path):
     said = []

@@ -56,5 +56,7 @@ def run_command(arguments):
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
         assert result.exit_code == 0, f"{arguments}\n{result.output}"
         return
-    command = typer.main.get_command(app).commands[arguments[0]]
+    group = typer.main.get_command(app)  # it loads a command when it is asked for
+    context = group.make_context("symbreak", [], resilient_parsing=True)
+    command = group.get_command(context, arguments[0])
     command.make_context(arguments[0], list(arguments[1:]))

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import typer
 from typer.testing import CliRunner
 
-from symbreak.cli import app
+from symbreak.cli import app, load_command
 
 ROOT = Path(__file__).parent.parent
 #: Commands whose arguments are checked but which are not run: they take long, or wait.
@@ -56,7 +55,4 @@ def run_command(arguments):
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
         assert result.exit_code == 0, f"{arguments}\n{result.output}"
         return
-    group = typer.main.get_command(app)  # it loads a command when it is asked for
-    context = group.make_context("symbreak", [], resilient_parsing=True)
-    command = group.get_command(context, arguments[0])
-    command.make_context(arguments[0], list(arguments[1:]))
+    load_command(arguments[0]).make_context(arguments[0], list(arguments[1:]))

@@ -4,7 +4,9 @@ import importlib.util
 import re
 
 import pandas as pd
+import yaml
 
+import symbreak
 from tests.pages import ROOT, commands, fenced, prepare, run_page
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -73,3 +75,19 @@ def test_the_files_it_names_exist():
     assert len(names) > 10
     for name in names:
         assert (ROOT / name).exists(), name
+
+
+def test_the_versions_agree():
+    version = symbreak.__version__
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == version
+    assert citation["preferred-citation"]["year"] == 2011
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (\S+)", changelog, re.M).group(1) == version
+
+
+def test_what_contributors_are_told_to_touch_is_there():
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:\w+/)*\w+\.py)`", table):
+        found = [ROOT / name, ROOT / "symbreak" / name, ROOT / "symbreak" / "export" / name]
+        assert any(path.exists() for path in found), name

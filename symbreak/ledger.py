@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from symbreak._checks import Array, check_count, check_text
+from symbreak._checks import Array, check_count, check_kind, check_text
 from symbreak.evidence import Choice, EvidenceResult, better_choice
 from symbreak.history import History
 from symbreak.models import Model
@@ -117,6 +117,7 @@ class Ledger:
     @classmethod
     def from_state(cls, problem: Problem, solve: Solve, state: State) -> Self:
         """The ledger of ``state()``."""
+        check_kind("ledger", state, dict, "of state()")
         ledger = cls(problem, solve)
         ledger.history = History.from_state(problem, solve, state["history"])
         ledger.n_evaluations = check_count("n_evaluations", state["n_evaluations"], 0)

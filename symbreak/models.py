@@ -67,15 +67,15 @@ class Model:
 
     topology: Topology
     task: Task
-    theta: Array = field(repr=False)
-    output_weights: Array = field(repr=False)
-    inputs: Scaling = field(repr=False)
-    targets: Scaling = field(repr=False)
+    theta: Array
+    output_weights: Array
+    inputs: Scaling
+    targets: Scaling
     output: Output = "linear"
     classes: tuple[Any, ...] = ()
     feature_names: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
-    origin: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_choice("task", self.task, get_args(Task))
@@ -121,6 +121,11 @@ class Model:
                 f"{name} must have shape {shape} for a {self.topology} network, got {values.shape}."
             )
         check_finite(name, values)
+
+    def __repr__(self) -> str:
+        kind = f"{len(self.classes)} classes" if self.classes else self.task
+        origin = f", of {self.origin['problem']}" if "problem" in self.origin else ""
+        return f"Model({self.topology}, {kind}{origin})"
 
     @property
     def output_shift(self) -> bool:

@@ -364,6 +364,8 @@ class Training:
         self._seconds = check_real("seconds", state["seconds"], 0, 1e12)
         self.stopped = check_text("stopped", state["stopped"])
         self._ledger = Ledger.from_state(problem, self._evaluate.solve, state["ledger"])
+        if self._ledger.n_evaluations > self.max_evaluations:
+            raise ValueError("the state is damaged: it has spent more than its budget.")
         start = state["start"]
         if start is None and not self.finished:
             raise ValueError("the state is damaged: it has not stopped, and no start goes on.")

@@ -16,9 +16,7 @@ from symbreak._checks import (
     as_matrix,
     check_choice,
     check_count,
-    check_finite,
     check_kind,
-    check_memory,
     check_real,
     check_text,
     check_unmasked,
@@ -27,6 +25,7 @@ from symbreak._checks import (
     unknown,
 )
 from symbreak.activations import TANH, Activation, find_activation
+from symbreak.problems._data import Dataset, Scaling, sample_weights
 from symbreak.topology import Topology, check_topology
 
 Task = Literal["regression", "autoencoding", "classification"]
@@ -35,106 +34,6 @@ Task = Literal["regression", "autoencoding", "classification"]
 AUTO_RIDGE = 0.1
 #: A dearer ridge than this leaves nothing of any weight.
 MAX_ALPHA = 1e12
-
-
-@dataclass(frozen=True, eq=False)
-class Dataset:
-    """Samples: inputs ``X`` (K, d) and targets ``y`` (K, q).
-
-    Positive ``weights`` (K,) say how much each counts; None means alike.
-    """
-
-    X: Array
-    y: Array
-    weights: Array | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("X", "y"):
-            object.__setattr__(self, name, _checked_matrix(name, getattr(self, name)))
-        if len(self.X) != len(self.y):
-            raise ValueError(
-                f"X and y must have the same number K of samples, got {len(self.X)} and "
-                f"{len(self.y)}."
-            )
-        if self.weights is not None:
-            object.__setattr__(self, "weights", _sample_weights(self.weights, len(self.X)))
-
-    def __len__(self) -> int:
-        return len(self.X)
-
-    def __repr__(self) -> str:
-        weighted = "" if self.weights is None else ", weighted"
-        return f"Dataset({len(self)} samples, {self.X.shape[1]} to {self.y.shape[1]}{weighted})"
-
-
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """The affine map to zero mean and unit variance of the training set, column by column."""
-
-    mean: Array
-    scale: Array
-
-    def __post_init__(self) -> None:
-        for name in ("mean", "scale"):
-            vector = check_vectors(getattr(self, name), "(n,)", name)
-            check_finite(name, vector)
-            object.__setattr__(self, name, vector)
-        if self.mean.ndim != 1 or self.scale.shape != self.mean.shape:
-            raise ValueError(
-                "mean and scale must both have shape (n,), a number per column, got "
-                f"{self.mean.shape} and {self.scale.shape}."
-            )
-        if not (self.scale > 0).all():
-            raise ValueError(f"scale must be positive, got {self.scale.min():g}.")
-
-    @classmethod
-    def fit(cls, values: Array, weights: Array | None = None) -> Scaling:
-        """Measure ``values`` (K, n) of samples with ``weights``; a constant column gets scale 1."""
-        values = _checked_matrix("values", values)
-        if weights is not None:
-            weights = _sample_weights(weights, len(values))
-        centre = values[0]
-        constant = np.all(values == centre, axis=0)
-        # Measured in units of the largest deviation, or squares would under- or overflow.
-        with np.errstate(over="ignore"):
-            unit = np.where(constant, 1, np.abs(values - centre).max(axis=0))
-        if not np.isfinite(unit).all():
-            raise ValueError(f"values are too large to normalise, up to {np.abs(values).max():g}.")
-        deviations = (values - centre) / unit
-        if weights is None:
-            mean, spread = deviations.mean(axis=0), deviations.std(axis=0)
-        else:
-            mean = np.average(deviations, axis=0, weights=weights)
-            spread = np.sqrt(np.average((deviations - mean) ** 2, axis=0, weights=weights))
-        scale = unit * spread
-        return cls(centre + unit * mean, np.where(constant | (scale == 0), 1, scale))
-
-    @classmethod
-    def identity(cls, n: int) -> Scaling:
-        """No change."""
-        n = check_count("n", n, 1)
-        check_memory(f"scales of {shown(n)} columns", 16 * n, "use fewer")
-        return cls(np.zeros(n), np.ones(n))
-
-    def __call__(self, values: Array) -> Array:
-        """To normalised units."""
-        values = self._checked(values)
-        with np.errstate(over="ignore"):
-            return _finite(np.ascontiguousarray((values - self.mean) / self.scale))
-
-    def undo(self, values: Array) -> Array:
-        """Back to the units of the data."""
-        values = self._checked(values)
-        with np.errstate(over="ignore"):
-            return _finite(values * self.scale + self.mean)
-
-    def _checked(self, values: Array) -> Array:
-        n = len(self.mean)
-        values = check_vectors(values, f"(K, {n})", "values")
-        if values.shape[-1:] != (n,):
-            raise ValueError(f"values must have shape (K, n) = (K, {n}), got {values.shape}.")
-        check_finite("values", values)
-        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +169,7 @@ class Problem:
                     f"{part} must have the columns of the training set, X (K, {first.X.shape[1]}) "
                     f"and y (K, {first.y.shape[1]}), got {data.X.shape} and {data.y.shape}."
                 )
-        w = None if weights is None else _sample_weights(weights, len(first))
+        w = None if weights is None else sample_weights(weights, len(first))
         inputs, targets = Scaling.fit(first.X, w), Scaling.identity(first.y.shape[1])
         if labels is None:
             targets = Scaling.fit(first.y, w)
@@ -305,23 +204,6 @@ def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
     return tuple(hidden.tolist() if whole else hidden)  # type: ignore[attr-defined]
 
 
-def _checked_matrix(name: str, values: ArrayLike) -> Array:
-    """A matrix that is not copied if it is one of finite float64 already."""
-    matrix = check_vectors(values, "(K, n)", name)
-    if matrix.ndim != 2 or matrix.size == 0:
-        raise ValueError(
-            f"{name} must have shape (K, n) and not be empty, got shape {matrix.shape}."
-        )
-    check_finite(name, matrix)
-    return matrix
-
-
-def _finite(values: Array) -> Array:
-    if not np.isfinite(values).all():
-        raise ValueError("values are too large for the scaling of the data.")
-    return values
-
-
 def _check_dataset(part: str, data: Dataset, topology: Topology) -> None:
     check_kind(part, data, Dataset, "Dataset(X, y)")
     for name, values, n in (("X", data.X, topology.n_inputs), ("y", data.y, topology.n_outputs)):
@@ -336,22 +218,6 @@ def _check_scaling(name: str, scaling: Scaling, n: int) -> None:
     check_kind(name, scaling, Scaling, "Scaling(mean, scale)")
     if len(scaling.mean) != n:
         raise ValueError(f"{name} must be a Scaling of {n} columns, got {len(scaling.mean)}.")
-
-
-def _sample_weights(weights: ArrayLike, n: int, part: str = "train") -> Array:
-    """Positive numbers, one a sample."""
-    column = check_vectors(weights, f"(K,) = ({n},)", f"{part} weights").copy()
-    if column.shape != (n,):
-        raise ValueError(
-            f"{part} weights must have shape (K,) = ({n},), one a sample, got {column.shape}."
-        )
-    check_finite(f"{part} weights", column)
-    if not (column > 0).all():
-        raise ValueError(
-            f"{part} weights must be positive, got {column.min():g}; leave out samples that do "
-            "not count."
-        )
-    return column
 
 
 def _check_names(name: str, names: object, n: int) -> None:

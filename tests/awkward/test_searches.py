@@ -17,6 +17,8 @@ OF_CMAES = ("mean", "sigma", "replace_mean", "own_partition")
 OF_TRAIN = ("method", "max_evaluations", "max_time", "polish", "seed", "population_size", "threads")
 OF_POLISH = ("max_iterations", "max_evaluations", "tolerance")
 
+TRAINED = Training(PROBLEM, "auto", population_size=8)
+
 
 def going_on(optimizer):
     for _ in range(2):
@@ -113,7 +115,14 @@ TRAINING = {
     "train(callback=v)": lambda v: trained(v, "callback"),
     "Training(v)": lambda v: Training(v, "DE"),
     "Training.from_state(v)": lambda v: Training.from_state(PROBLEM, v),
-    **each_in_state("Training", Training(PROBLEM, "auto", population_size=8), stepped),
+    **each_in_state("Training", TRAINED, stepped),
+    **each(
+        "Training ledger, {}",
+        TRAINED.state()["ledger"],
+        lambda v, name: stepped(
+            {**TRAINED.state(), "ledger": {**TRAINED.state()["ledger"], name: v}}
+        ),
+    ),
 }
 
 

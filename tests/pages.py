@@ -32,9 +32,14 @@ def prepare(folder):
 
 
 def run_page(page):
-    """Run Python and commands in the order of the page, all Python in one namespace."""
+    """Run Python and commands in the order of the page, all Python in one namespace.
+
+    Blocks marked ``py`` need machines that are not here: they are compiled only.
+    """
     names = {"__name__": "page"}
     for language, content in fenced(page):
+        if language == "py":
+            compile(content, "a block of the page", "exec")
         if language == "python":
             exec(compile(content, "a block of the page", "exec"), names)
         elif language in ("", "sh"):

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from symbreak.analysis import Results
-from symbreak.analysis._claims import NOT_RUN, THREE, WORDS, paper_claims
+from symbreak.analysis._claims import INCOMPLETE, NOT_RUN, REPETITIONS, THREE, WORDS, paper_claims
 from symbreak.analysis._paper import TABLE_1
 from symbreak.experiments import Archive, StudySpec, seconds_per_evaluation
 
@@ -113,15 +113,16 @@ def _progress(results: Results, spec: StudySpec) -> Iterator[str]:
     yield f"| all | | {len(results.runs):,} | {spec.n_runs:,} |"
     yield ""
     if len(results.runs) < spec.n_runs:
-        yield "The study goes on; what follows speaks of the runs that are there."
+        yield "The study goes on. Tables show the runs that are there; agreement and sentences are"
+        yield "judged where all 50 are."
         yield ""
 
 
 def _agreement(results: Results) -> Iterator[str]:
     """In how many cells the paper and this study agree."""
-    families, pairs = results.agreement.families, results.agreement.pairs
-    known = families[families["same_winner"].notna()]
-    judged = pairs[pairs["agree"].notna()]
+    known, pairs = _complete(results), results.agreement.pairs
+    names = ["problem", "family"]
+    judged = pairs.set_index(names).loc[known.set_index(names).index]
     proximity = known["winner_here"].isin([three[2] for three in THREE.values()])
     verdicts = paper_claims(results)["verdict"].value_counts()
     yield "## How far it agrees"
@@ -134,9 +135,17 @@ def _agreement(results: Results) -> Iterator[str]:
         ("the same outcome of a rank-sum test", sum(judged["agree"]), len(judged)),
     ]
     yield from (f"| {text} | {n} | {of} |" for text, n, of in rows)
-    for word in (*WORDS.values(), NOT_RUN):
+    for word in (*WORDS.values(), INCOMPLETE, NOT_RUN):
         yield f"| sentences {word} | {verdicts.get(word, 0)} | {verdicts.sum()} |"
     yield ""
+
+
+def _complete(results: Results) -> pd.DataFrame:
+    """The families whose three methods all have the paper's number of runs."""
+    families, cells = results.agreement.families, results.agreement.cells
+    runs = cells.groupby(["problem", "family"], sort=False)["n_here"].min()
+    enough = [runs[row.problem, row.family] >= REPETITIONS for row in families.itertuples()]
+    return families[enough]
 
 
 def _table(results: Results) -> Iterator[str]:
@@ -185,6 +194,8 @@ def _pairs(results: Results) -> Iterator[str]:
             words[1] += " (not with Holm)"
         numbers = f"{test.p:.2g} | {test.p_holm:.2g} | {test.a12:.2f}"
         agree = "yes" if pair.agree else "**no**"
+        if min(test.n_a, test.n_b) < REPETITIONS:
+            agree = INCOMPLETE
         yield f"| {pair.problem} | {pair.a}, {pair.b} | {' | '.join(words)} | {numbers} | {agree} |"
     yield ""
 
@@ -206,8 +217,7 @@ def _claims(results: Results) -> Iterator[str]:
 
 def _differences(results: Results) -> Iterator[str]:
     """Families that disagree, at shares of their budget."""
-    families = results.agreement.families
-    known = families[families["same_winner"].notna()]
+    known = _complete(results)
     agree = known["same_winner"].astype(bool)
     agree &= known["pairs_agreeing"] == known["pairs_compared"]
     yield DIFFERENCES_TEXT

@@ -5,9 +5,11 @@ BIN    := $(VENV)/bin
 # Changes of pyproject.toml reinstall; the stamps say which extras are there.
 USER_STAMP := $(VENV)/.installed
 DEV_STAMP  := $(VENV)/.installed-dev
+# Tests that are bearable without compiled code, for coverage that sees into the kernels.
+UNCOMPILED := tests/test_network.py tests/test_topology.py tests/test_evaluation.py tests/test_kernels.py tests/symmetry tests/optimizers
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-slow lint check bench reference clean
+.PHONY: help quickstart test test-slow test-full lint docs dist bench reference clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,10 +36,24 @@ test: lint  ## Lint, types and all tests but the slow ones
 test-slow: $(DEV_STAMP)  ## The paper's claims, at a larger size
 	$(BIN)/python -m pytest -m slow
 
+test-full: test test-slow dist docs  ## All of it, the wheel in an empty environment, and coverage
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --source symbreak -m pytest $(UNCOMPILED)
+	$(BIN)/python -m coverage report --skip-covered --sort cover
+
 lint: $(DEV_STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(DEV_STAMP)  ## The documentation as a site, in site/
+	$(BIN)/python -m mkdocs build --strict --quiet
+
+dist: $(DEV_STAMP)  ## Wheel and sdist, tried in an empty environment
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python scripts/try_wheel.py dist
 
 bench: $(DEV_STAMP)  ## Speed against the floor and against peers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

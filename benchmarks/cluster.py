@@ -6,13 +6,14 @@ what a study does: the driver hands out runs, gathers records and writes them in
 
 Costs are CPU time of the driver and of the scheduler per run, which do not depend on what else the
 machine does; runs a second do. Beyond what was measured, workers fed are the seconds of a run
-divided by the larger cost.
+divided by the larger cost, which comes once for every slice of a run.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ from _timing import environment
 from distributed import Client
 
 from symbreak.experiments import RunSpec, Store, StudySpec, execute, run_study
+from symbreak.experiments._run import CHECKPOINT_EVERY
 from symbreak.records import RunRecord
 
 STUDY = """
@@ -107,6 +109,7 @@ def measure(n_workers: int, seconds: float, record: RunRecord) -> dict[str, floa
         "of what is possible": n / wall * seconds / n_workers,
         "driver ms a run": 1e3 * driver / n,
         "scheduler ms a run": 1e3 * scheduler / n,
+        "load": os.getloadavg()[0],  # of the machine: above its cores, it was busy otherwise
     }
 
 
@@ -139,7 +142,9 @@ def main() -> None:
             print("  ".join(f"{name} {value:,.3g}" for name, value in rows[-1].items()))
     cost = min(max(row["driver ms a run"], row["scheduler ms a run"]) for row in rows) / 1e3
     for seconds in (1, 10, 100):
-        print(f"runs of {seconds} s: one driver feeds about {seconds / cost:,.0f} workers")
+        slices = 1 + seconds // CHECKPOINT_EVERY
+        fed = seconds / (cost * slices)
+        print(f"runs of {seconds} s: one driver feeds about {fed:,.0f} workers")
     if options.json:
         results = {**environment(), "storing_ms": storing, "rows": rows}
         options.json.write_text(json.dumps(results, indent=2) + "\n")

@@ -32,10 +32,10 @@ HEAD = """\
 
 The study of the paper, Section 6: eleven problems, 50 repetitions, six methods and the two by
 brute force. This page is written by `python scripts/reproduction.py` from the runs in
-[studies/paper](../studies/paper), a row each; `symbreak report studies/paper` draws all figures
+`studies/paper`, a row each; `symbreak report studies/paper` draws all figures
 from them, and `make reference` runs the study again. How the paper is read where it leaves a
 choice is in [paper-notes.md](paper-notes.md), how the numbers of evaluations were chosen in
-[budgets.md](../studies/paper/budgets.md).
+`studies/paper/budgets.md`.
 """
 TABLE_TEXT = """\
 ## Table 1

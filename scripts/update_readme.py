@@ -1,21 +1,46 @@
-"""Write the numbers of the committed benchmark results into README.md.
+"""Write the numbers of committed results into README.md and docs/performance.md.
 
     python scripts/update_readme.py
 
-A test checks that the README says what the results say.
+Speed comes from benchmarks/results, errors from the reference study in studies/paper. A test checks
+that both pages say what the results say.
 """
 
 import json
+import re
 from pathlib import Path
+
+import pandas as pd
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"
+STUDY = ROOT / "studies" / "paper"
+#: Table 1's methods by family, and the problems that README quotes.
+FAMILIES = {"DE": ("DE", "DE-INV-SB", "DE-SB"), "CMA-ES": ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB")}
+QUOTED = ("sinc", "inc-sinc", "two-circles")
 
 
 def load(name: str) -> dict:
     """Tables of one benchmark."""
     return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def machine() -> str:
+    """Where and when the benchmarks ran."""
+    about = load("kernel")
+    return f"one thread of an {about['cpu']}, {about['date']}"
+
+
+def sinc_rows() -> list[dict]:
+    """Training sinc with every package."""
+    tables = load("peers")["tables"]
+    return next(rows for title, rows in tables.items() if title.startswith("sinc"))
+
+
+def times_ours(package: str, family: str, objective: str) -> float:
+    """How many times our seconds another package takes."""
+    wanted = {"package": package, "family": family, "objective": objective}
+    return next(r["x ours"] for r in sinc_rows() if wanted.items() <= r.items())
 
 
 def kernel_lines() -> list[str]:
@@ -31,43 +56,113 @@ def kernel_lines() -> list[str]:
 def peer_lines() -> list[str]:
     """Training sinc, against other packages."""
     lines = ["| package | objective | seconds | times ours |", "|---|---|---:|---:|"]
-    for title, rows in load("peers")["tables"].items():
-        if title.startswith("sinc"):
-            for row in rows:
-                ours = "symbreak" in row["package"]
-                name = row["package"] if ours else f"{row['package']} {row['family']}"
-                numbers = f"{row['seconds']:.2f} | {row['x ours']:.1f}"
-                lines.append(f"| {name} | {row['objective']} | {numbers} |")
+    for row in sinc_rows():
+        ours = "symbreak" in row["package"]
+        name = row["package"] if ours else f"{row['package']} {row['family']}"
+        numbers = f"{row['seconds']:.2f} | {row['x ours']:.1f}"
+        lines.append(f"| {name} | {row['objective']} | {numbers} |")
+    return lines
+
+
+def polish_lines() -> list[str]:
+    """Iterations of the polish per second."""
+    lines = ["| network | iterations a second | times NumPy | cost in evaluations |"]
+    lines.append("|---|---:|---:|---:|")
+    for row in load("polish")["tables"]["One iteration"]:
+        name, rate = f"{row['network']}, {row['layers']}", row["iterations/s"]
+        lines.append(f"| {name} | {rate:,.0f} | {row['x NumPy']:.1f} | {row['cost']:.0f} |")
     return lines
 
 
 def speed_section() -> str:
-    """The part of the README between the markers."""
-    about = load("kernel")
+    """Three lines for the README."""
+    first, *_, last = load("kernel")["tables"]["Evaluation"]
+    rates = f"{first['evaluations/s']:,.0f} ({first['layers']})"
+    rates += f" to {last['evaluations/s']:,.0f} ({last['layers']})"
+    scipy = times_ours("SciPy", "DE", "NumPy")
+    pycma = times_ours("pycma", "CMA-ES", "NumPy")
+    return "\n".join(
+        [
+            f"- {rates} networks evaluated a second, {last['x naive']:.2g} to "
+            f"{first['x naive']:.2g} times naive NumPy.",
+            f"- SciPy's DE takes {scipy:.0f} times as long for the same evaluations, pycma "
+            f"{pycma:.0f} times; with our evaluator "
+            f"{times_ours('SciPy', 'DE', 'Evaluator'):.0f} and "
+            f"{times_ours('pycma', 'CMA-ES', 'Evaluator'):.0f} times.",
+            f"- Measured on {machine()}; `make bench` measures yours "
+            "([docs/performance.md](docs/performance.md)).",
+        ]
+    )
+
+
+def study_section() -> str:
+    """Errors with and without breaking, for the README."""
     lines = [
-        f"One thread of an {about['cpu']}, {about['date']}; `make bench` measures it on yours.",
+        "| problem, 50 runs each | optimiser | plain | fixed rules | towards the optimum |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for problem in QUOTED:
+        runs = pd.read_csv(STUDY / problem / "runs.csv.gz")
+        medians = runs.groupby("method")["table_error"].median()
+        for family, methods in FAMILIES.items():
+            best = medians[list(methods)].min()
+            cells = [f"{medians[method]:.2g}" for method in methods]
+            cells[methods.index(medians[list(methods)].idxmin())] = f"**{best:.2g}**"
+            lines.append(f"| {problem} | {family} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def performance_section() -> str:
+    """All tables of speed, for the docs."""
+    lines = [
+        f"On {machine()}; `make bench` measures it on yours.",
         "",
-        "Evaluating a population, relative to a NumPy loop with `lstsq`, and to the time that the",
-        "tanh and multiply-add operations alone would take at the machine's peak rates:",
+        "## Evaluating a population",
+        "",
+        "Relative to a NumPy loop with `lstsq`, and to the time that the tanh and multiply-add",
+        "operations alone would take at the machine's peak rates:",
         "",
         *kernel_lines(),
+        "",
+        "## Training, against other packages",
         "",
         "Training sinc for 60,000 evaluations, relative to plain DE or CMA-ES here. *Evaluator* is",
         "the other package's optimiser on our compiled evaluator, *NumPy* the best batched",
         "objective that we could write in NumPy:",
         "",
         *peer_lines(),
+        "",
+        "## Polishing",
+        "",
+        "One iteration of variable projection and Levenberg-Marquardt:",
+        "",
+        *polish_lines(),
     ]
     return "\n".join(lines)
 
 
+def filled(page: str, name: str, text: str) -> str:
+    """A page with the part between two marks replaced."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
+    if not pattern.search(page):
+        raise SystemExit(f"the page lacks {begin} and {end}.")
+    return pattern.sub(lambda _: f"{begin}\n{text}\n{end}", page)
+
+
 def updated(readme: str) -> str:
-    """The README with the section replaced."""
-    before, rest = readme.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n{speed_section()}\n{END}{after}"
+    """The README with its numbers."""
+    return filled(filled(readme, "study", study_section()), "speed", speed_section())
+
+
+def updated_performance(page: str) -> str:
+    """The page on speed with its tables."""
+    return filled(page, "tables", performance_section())
 
 
 if __name__ == "__main__":
-    path = ROOT / "README.md"
-    path.write_text(updated(path.read_text()))
+    for path, update in (
+        (ROOT / "README.md", updated),
+        (ROOT / "docs" / "performance.md", updated_performance),
+    ):
+        path.write_text(update(path.read_text(encoding="utf-8")), encoding="utf-8")

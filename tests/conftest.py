@@ -1,9 +1,36 @@
 """Settings for all tests: hypothesis examples are the same in every run, and have no deadline."""
 
+import shutil
+import tempfile
+
+import pytest
 from hypothesis import settings
+
+from tests.analysis.browser import SWITCHES, Page
 
 settings.register_profile("symbreak", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile(
     "long", deadline=None, max_examples=5_000
 )  # pytest --hypothesis-profile=long
 settings.load_profile("symbreak")
+
+
+@pytest.fixture(scope="module")
+def page():
+    """A headless Chromium from Debian's packages; without one the page tests are skipped."""
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and chromedriver):
+        pytest.skip("needs Debian's packages chromium and chromium-driver")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    with tempfile.TemporaryDirectory() as profile:
+        for switch in (*SWITCHES, f"--user-data-dir={profile}"):
+            options.add_argument(switch)
+        driver = webdriver.Chrome(options, webdriver.ChromeService(chromedriver))
+        try:
+            yield Page(driver)
+        finally:
+            driver.quit()

@@ -302,7 +302,7 @@ def _two_spirals(de: tuple[str, ...], cma: tuple[str, ...]) -> Iterator[Claim]:
     def claim(sentence: str, three: tuple[str, ...], check: Check) -> Claim:
         return Claim("two-spirals", sentence, three, check)
 
-    rate = "train_rate"
+    rate = "train_error"
     sentence = "DE and DE-INV-SB do not differ significantly on the {} set"
     yield claim(sentence.format("training"), de, not_significant("DE", "DE-INV-SB", rate))
     yield claim(sentence.format("test"), de, not_significant("DE", "DE-INV-SB"))

@@ -52,7 +52,6 @@ app = typer.Typer(
     help="Train small neural networks by global search, without searching the same network twice.",
     cls=_LazyGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 for _name, _help in COMMANDS.items():

@@ -24,7 +24,7 @@ def print_records(records: list[RunRecord]) -> None:
     """A line for each method."""
     table = Table(box=None, pad_edge=False, padding=(0, 1 if console.width < 80 else 2, 0, 0))
     table.add_column("method", min_width=max(len(record.method) for record in records))
-    classes = any(len(record.rates) for record in records)
+    classes = any(record.model and record.model.classes for record in records)
     headings = WIDE if console.width >= 80 else NARROW
     for heading in headings:
         if classes or heading not in ("misclassified", "wrong"):
@@ -34,7 +34,7 @@ def print_records(records: list[RunRecord]) -> None:
         table.add_row(
             record.method,
             f"{record.error:.4g}",
-            *[_misclassified(record)] * classes,
+            *([_misclassified(record)] if classes else []),
             f"{record.n_evaluations:,}",
             _conventions(record),
             f"{record.seconds:.2f}",

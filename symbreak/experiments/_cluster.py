@@ -17,16 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
+import dask
 from distributed import Client, Future, KilledWorker
 
 from symbreak._interrupts import deferred_interrupts
-from symbreak.experiments._connection import connect, is_exposed
+from symbreak.experiments._connection import connect
+from symbreak.experiments._crew import GO_ON, Crew
 from symbreak.experiments._errors import ClusterError
 from symbreak.experiments._run import CheckpointError
 from symbreak.experiments._slices import (
     Outcome,
     describe_here,
-    differences,
     run_slice,
     stop_slices,
 )
@@ -36,9 +37,7 @@ from symbreak.experiments._workers import GRACE, MAX_DEATHS, ClusterNews, StudyR
 from symbreak.optimizers import State
 
 PER_THREAD = 2  # runs in flight: one at work, one that follows it without a pause
-LOOK_EVERY = 1.0  # seconds between looks at who is there
 WAIT = 0.2  # seconds that Ctrl-C may go unnoticed
-GO_ON = "Finished runs and checkpoints are in the store; start again to go on."
 
 
 def run_on_cluster(
@@ -72,7 +71,7 @@ class _Task:
 
 
 class _ClusterPool:
-    """Keeps a cluster busy, takes in what comes back, and knows who is there."""
+    """Keeps a cluster busy and takes in what comes back."""
 
     def __init__(
         self,
@@ -83,13 +82,10 @@ class _ClusterPool:
         on_cluster: Callable[[ClusterNews], object],
     ) -> None:
         self._client, self._store, self._seconds = client, store, slice_seconds
-        self._on_run, self._on_cluster = on_run, on_cluster
+        self._on_run, self._crew = on_run, Crew(client, on_cluster)
         self._study = uuid.uuid4().hex
         self._in_flight: dict[str, _Task] = {}  # by key of the run
         self._done: SimpleQueue[str] = SimpleQueue()  # keys of runs whose slice ended
-        self._threads: dict[str, int] = {}  # of each worker that fits, by address
-        self._cpus: dict[str, str] = {}
-        self._looked = -float("inf")
         self._files: dict[str, Future] = {}  # contents of data files, by digest
         self._deaths: Counter[str] = Counter()
         self._again: list[RunSpec] = []  # that got lost
@@ -99,111 +95,33 @@ class _ClusterPool:
 
     def do(self, todo: Iterator[RunSpec]) -> StudyResult:
         """Do all runs, or as many as there is time for."""
-        self._warn_if_exposed()
-        with deferred_interrupts(self._ask_to_stop, (signal.SIGINT, signal.SIGTERM)):
+        with (
+            deferred_interrupts(self._ask_to_stop, (signal.SIGINT, signal.SIGTERM)),
+            dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}),
+        ):
             try:
-                self._look(first=True)
+                self._crew.check_scheduler()
+                self._crew.look(begun=False)
                 while self._refill(todo):
                     self._take_in()
-                    self._look()
+                    self._crew.look(begun=self._begun)
                 if self._stop:
                     self._collect_checkpoints()
             except OSError as error:  # Dask's own are of this kind
-                self._check_connection()
+                self._crew.check_connection()
                 raise ClusterError(f"the cluster failed ({error}). {GO_ON}") from error
         return StudyResult(self._finished, self._failed, self._stop)
 
     def _ask_to_stop(self) -> None:
         self._stop = True
 
-    def _warn_if_exposed(self) -> None:
-        address = self._client.scheduler.address
-        if is_exposed(address):
-            self._tell(
-                f"Warning: {address} is not on this machine and the connection is not encrypted: "
-                "whoever can reach it can run code on the workers and here. Use TLS, or a tunnel.",
-                warning=True,
-            )
-
-    def _tell(self, text: str, *, warning: bool = False) -> None:
-        self._on_cluster(ClusterNews(text, len(self._threads), warning))
-
-    # Who is there
-
-    def _look(self, *, first: bool = False) -> None:
-        """Notice workers that joined or left; what does not fit gets no work."""
-        if time.monotonic() - self._looked < LOOK_EVERY:
-            return
-        self._check_connection()
-        there: dict[str, int] = self._client.nthreads()
-        self._looked = time.monotonic()
-        left = set(self._threads) - set(there)
-        joined = set(there) - set(self._threads)
-        if not left and not joined and not first:
-            return
-        fitting = self._fitting(sorted(joined))
-        self._threads = {a: n for a, n in there.items() if a in self._threads or a in fitting}
-        self._cpus = {a: cpu for a, cpu in (self._cpus | fitting).items() if a in there}
-        if fitting or left or first:
-            self._tell(_presence(len(fitting), len(left), self._threads))
-        self._compare_cpus(fitting)
-
-    def _fitting(self, joined: list[str]) -> dict[str, str]:
-        """The CPUs of the workers that may work; others are refused."""
-        if not joined:
-            return {}
-        answers = self._client.run(describe_here, workers=joined, on_error="return")
-        needed = describe_here()
-        fitting, unfit = {}, {}
-        for address, answer in answers.items():
-            if isinstance(answer, OSError):
-                continue  # it has left already, or is asked again
-            if isinstance(answer, Exception):
-                unfit[address] = f"it cannot load this symbreak ({answer!r})"
-            elif words := differences(answer, needed):
-                unfit[address] = f"it has {words}"
-            else:
-                fitting[address] = answer["cpu"]
-        if unfit:
-            self._refuse(unfit)
-        return fitting
-
-    def _refuse(self, unfit: dict[str, str]) -> None:
-        """Nothing is begun with workers that do not fit; later ones are sent away."""
-        words = "; ".join(f"worker {address}: {why}" for address, why in unfit.items())
-        if not self._begun:
-            raise ClusterError(
-                f"{words}. Install the same versions there as here, or leave it out; nothing was "
-                "run."
-            )
-        self._client.retire_workers(list(unfit))
-        self._tell(f"Warning: sent away {words}.", warning=True)
-
-    def _compare_cpus(self, fitting: dict[str, str]) -> None:
-        here = describe_here()["cpu"]
-        others = sorted(set(fitting.values()) - {here})
-        if others:
-            self._tell(
-                f"Warning: workers have other CPUs ({'; '.join(others)}) than this machine "
-                f"({here}): results may differ in rounding. Every record says its CPU.",
-                warning=True,
-            )
-
-    def _check_connection(self) -> None:
-        if self._client.status != "running":
-            raise ClusterError(
-                f"the scheduler at {self._client.scheduler.address} is gone. {GO_ON}"
-            )
-
-    # Handing out
-
     def _refill(self, todo: Iterator[RunSpec]) -> bool:
         """Hand out runs while there is room; whether anything is left to wait for."""
         if self._stop:
             return False
-        room = PER_THREAD * sum(self._threads.values())
+        room = PER_THREAD * self._crew.n_threads
         more = True
-        while more and len(self._in_flight) < room:
+        while more and len(self._in_flight) < room and not self._stop:
             run = self._again.pop() if self._again else next(todo, None)
             if run is None:
                 more = False
@@ -227,8 +145,7 @@ class _ClusterPool:
         self, run: RunSpec, state: State | None, *, alone: bool = False, cpu: str = ""
     ) -> None:
         # A run stays on CPUs of one kind, if it can: no machine alone would give a mixture.
-        same = [a for a, theirs in self._cpus.items() if theirs == cpu]
-        mixed = bool(same) and len(set(self._cpus.values())) > 1
+        preferred = self._crew.like(cpu)
         future = self._client.submit(
             run_slice,
             run,
@@ -239,8 +156,8 @@ class _ClusterPool:
             describe_here(),
             pure=False,
             priority=0 if state is None else 1,  # what is begun goes first
-            workers=same if mixed else None,
-            allow_other_workers=mixed,
+            workers=preferred,
+            allow_other_workers=preferred is not None,
         )
         self._begun = True
         self._in_flight[run.key] = _Task(run, future, alone)
@@ -251,11 +168,10 @@ class _ClusterPool:
         if run.data_file is None:
             return None
         if (digest := run.data_file.digest) not in self._files:
-            content = Path(run.data_file.path).read_bytes()
+            path = Path(run.data_file.path)
+            content = path.read_bytes() if path.is_file() else b""  # the run will say it
             self._files[digest] = self._client.submit(bytes, content, pure=False)
         return self._files[digest]
-
-    # Taking in
 
     def _take_in(self) -> None:
         """Wait a little for slices that ended, and take them in together."""
@@ -300,7 +216,7 @@ class _ClusterPool:
         self._finished += status == "finished"
         self._failed += status == "failed"
         if status == "refused":
-            self._looked = -float("inf")  # there is a worker that was not looked at yet
+            self._crew.look_again()  # there is a worker that was not looked at yet
             self._again.append(run)
         elif status != "stopped":
             self._on_run(Update(run, status, *outcome.progress))
@@ -309,12 +225,12 @@ class _ClusterPool:
 
     def _handle_loss(self, task: _Task) -> None:
         """A slice came to nothing: its workers died, or Dask failed to hand it over."""
-        self._check_connection()
+        self._crew.check_connection()
         run, future = task.run, task.future
         error = future.exception() if future.status == "error" else None
         killed = isinstance(error, KilledWorker)
         self._deaths[run.key] += getattr(error, "allowed_failures", 0) + 1
-        self._looked = -float("inf")
+        self._crew.look_again()
         if killed and (not task.alone or self._deaths[run.key] < MAX_DEATHS):
             self._suspects.append(run)
         elif self._deaths[run.key] < MAX_DEATHS:
@@ -332,13 +248,3 @@ class _ClusterPool:
         end = time.monotonic() + GRACE
         while self._in_flight and time.monotonic() < end:
             self._take_in()
-
-
-def _presence(joined: int, left: int, threads: dict[str, int]) -> str:
-    """Who came and went, in words."""
-    changes = [f"{n} {word}" for n, word in ((joined, "joined"), (left, "left")) if n]
-    n = len(threads)
-    there = f"{n} worker{'' if n == 1 else 's'} with {sum(threads.values())} threads"
-    if not n:
-        there = "no workers; waiting for some"
-    return f"cluster: {', '.join(changes)}: {there}" if changes else f"cluster: {there}"

@@ -1,12 +1,47 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from symbreak.analysis import Lineup, Results
+from symbreak.analysis import Results
 from symbreak.analysis._claims import CLAIMS, paper_claims
 from symbreak.problems import problem_names
 
-EMPTY = pd.DataFrame(columns=["problem", "method", "repetition", "evaluations", "error"])
+NAMES = ["problem", "method", "repetition"]
+
+
+class Frames:
+    """As much of a store as results are made of."""
+
+    path = Path("frames.db")
+
+    def __init__(self, runs, curves):
+        self._runs, self._curves = pd.DataFrame(runs), pd.DataFrame(curves)
+
+    def frame(self):
+        return self._runs
+
+    def curves(self):
+        return self._curves
+
+    def rates(self):
+        return pd.DataFrame(columns=[*NAMES, "evaluations", "test_error"])
+
+    def traces(self, max_points):
+        return pd.DataFrame(columns=[*NAMES, "evaluations", "modified_share", "step_size"])
+
+    def spread(self):
+        return pd.DataFrame(columns=[*NAMES, "evaluations", "partition_share", "conventions"])
+
+    def failures(self):
+        return pd.DataFrame(columns=[*NAMES, "traceback"])
+
+    def problems(self):
+        return {name: {"name": "made up", "net": ""} for name in set(self._runs["problem"])}
+
+    def studies(self):
+        return []
 
 
 def results(levels, n=12, problem="sinc"):
@@ -20,13 +55,13 @@ def results(levels, n=12, problem="sinc"):
             names = {"problem": problem, "method": method, "repetition": repetition}
             error = level * factor
             runs.append(
-                names | {"family": family, "role": role, "error": error, "table_error": error}
+                names
+                | {"family": family, "role": role, "error": error, "table_error": error}
+                | {"validation_error": np.nan, "key": f"{method} {repetition}"}
             )
             steps = ((100, 100 * error), (int(1e5 * error) + 200, error))
             curves += [names | {"evaluations": at, "error": value} for at, value in steps]
-    table = pd.DataFrame(runs)
-    frames = (table, pd.DataFrame(curves), EMPTY, EMPTY, EMPTY, EMPTY)
-    return Results(*frames, {problem: {}}, [], Lineup.of(table))
+    return Results.of(Frames(runs, curves))
 
 
 def verdicts(found, problem="sinc"):

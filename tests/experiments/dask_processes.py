@@ -21,13 +21,14 @@ def wait_for(condition):
 class DaskProcesses:
     """A scheduler and its workers, each a process of its own, with its log in a file."""
 
-    def __init__(self, folder, *, tls=(), **config):
+    def __init__(self, folder, *, tls=(), preload="", **config):
         self.folder, self._tls, self.workers = folder, list(tls), []
         self._environment = os.environ | {f"DASK_DISTRIBUTED__{k}": v for k, v in config.items()}
         self.file = folder / "scheduler.json"
         self.scheduler = self._start(
             *("scheduler", "--port", "0", "--no-show", "--no-dashboard"),
             *("--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(self.file)),
+            *self._preload(preload),
         )
         wait_for(self.file.exists)
 
@@ -52,12 +53,15 @@ class DaskProcesses:
         """Start a worker with one thread; ``preload`` is a script that it runs first."""
         options = ["--nthreads", "1", "--no-dashboard", "--nanny" if nanny else "--no-nanny"]
         options += ["--scheduler-file", str(self.file), "--local-directory", str(self.folder)]
-        if preload:
-            script = self.folder / f"preload_{len(self.workers)}.py"
-            script.write_text(preload)
-            options += ["--preload", str(script)]
-        self.workers.append(self._start("worker", *options))
+        self.workers.append(self._start("worker", *options, *self._preload(preload)))
         return self
+
+    def _preload(self, text):
+        if not text:
+            return []
+        script = self.folder / f"preload_{len(self.workers)}.py"
+        script.write_text(text)
+        return ["--preload", str(script)]
 
     def kill_worker(self):
         """End a worker as the system does it when there is no memory."""

@@ -59,6 +59,23 @@ def full(tmp_path, records, spec):
     return fill(tmp_path / "study.db", records, spec)
 
 
+def test_a_batch_is_written_whole_or_not_at_all(tmp_path, records):
+    with Store(tmp_path / "a.db") as store:
+
+        def add_all(then):
+            with store.batch():
+                for run, record in records:
+                    store.add(run, record)
+                then()
+
+        with pytest.raises(KeyError):
+            add_all({}.popitem)
+        assert store.count("run") == 0
+        add_all(dict)
+        assert store.count("run") == len(records)
+    assert check_store(tmp_path / "a.db") == []
+
+
 def test_a_record_comes_back_as_it_was(full, records):
     with Store(full) as store:
         frame = store.frame().set_index("key")

@@ -1,0 +1,82 @@
+"""Draw the figure of the README from the committed runs of the reference study.
+
+    python scripts/readme_figure.py
+
+Medians and quartiles of 50 runs each on sinc, with and without symmetry breaking.
+"""
+
+from pathlib import Path
+
+import altair as alt
+import pandas as pd
+
+from symbreak.analysis import save_chart
+from symbreak.analysis._style import GREY, ROLE_LOOKS, log_ticks, styled
+from symbreak.analysis._thinning import quartiles
+from symbreak.experiments import read_archive
+
+ROOT = Path(__file__).parent.parent
+STUDY, PROBLEM = ROOT / "studies" / "paper", "sinc"
+FIGURE = ROOT / "docs" / "figures" / "with-and-without.svg"
+FAMILIES = {"DE": "Differential Evolution", "CMA-ES": "CMA-ES"}
+WITHOUT, WITH = "without", "with symmetry breaking"
+LABEL_AT = 260_000  # evaluations, where the curves are far apart
+ROLES = {"plain": WITHOUT, "proximity": WITH}
+
+
+def curves() -> pd.DataFrame:
+    """Quartiles of the best error so far, by family and with or without breaking."""
+    with read_archive(STUDY) as archive:
+        runs, every = archive.frame(), archive.curves()
+    methods = runs[["method", "family", "role"]].drop_duplicates()
+    chosen = every[every["problem"] == PROBLEM].merge(methods, on="method")
+    chosen = chosen[chosen["role"].isin(ROLES)]
+    frame = quartiles(chosen, "error").merge(methods, on="method")
+    frame["breaking"] = frame["role"].map(ROLES)
+    return frame[frame["evaluations"] >= 1_000]
+
+
+def panel(data: pd.DataFrame, family: str, low: float, high: float) -> alt.LayerChart:
+    """Both ways of one optimiser."""
+    rows = data[data["family"] == family]
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    ticks = log_ticks(low, high)
+    first = family == next(iter(FAMILIES))
+    axis = alt.Axis(
+        values=ticks, format="~e", labels=first, title="training error" if first else None
+    )
+    x = alt.X("evaluations:Q", title="networks evaluated", axis=alt.Axis(format="~s"))
+    y = alt.Y("median:Q", scale=scale, axis=axis)
+    colors = [ROLE_LOOKS[role].color for role in ROLES]
+    color = alt.Color(
+        "breaking:N", scale=alt.Scale(domain=[WITHOUT, WITH], range=colors), legend=None
+    )
+    base = alt.Chart(rows, width=300, height=210, title=FAMILIES[family])
+    band = base.mark_area(opacity=0.22).encode(y=alt.Y("lower:Q", scale=scale), y2="upper:Q")
+    line = base.mark_line(strokeWidth=2.5).encode(y=y)
+    layers = [band.encode(x=x, color=color), line.encode(x=x, color=color)]
+    if first:  # the colours are the same in the other panel
+        place = rows["evaluations"].sub(LABEL_AT).abs().groupby(rows["breaking"]).idxmin()
+        words = alt.Chart(rows.loc[place]).mark_text(dy=-22, fontSize=14, fontWeight="bold")
+        layers.append(words.encode(x=x, y=y, color=color, text="breaking:N"))
+    return alt.layer(*layers)
+
+
+def figure() -> alt.TopLevelMixin:
+    """Both families, side by side."""
+    data = curves()
+    low, high = data["lower"].min() / 1.2, data["upper"].max() * 1.1
+    panels = [panel(data, family, low, high) for family in FAMILIES]
+    title = alt.TitleParams(
+        "Same network, same data, same number of evaluations",
+        subtitle="Five tanh neurons learn a noisy sinc. Median and quartiles of 50 runs.",
+        fontSize=15,
+        subtitleFontSize=12,
+        color=GREY,
+        offset=12,
+    )
+    return styled(alt.hconcat(*panels, spacing=24).properties(title=title))
+
+
+if __name__ == "__main__":
+    save_chart(figure(), FIGURE)

@@ -1,0 +1,58 @@
+"""Run what a page of documentation shows: its Python in one namespace, its commands in a folder."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from typer.testing import CliRunner
+
+from symbreak.cli import app, load_command
+
+ROOT = Path(__file__).parent.parent
+#: Commands whose arguments are checked but which are not run: they take long, or wait.
+ONLY_READ = ("study", "report")
+
+
+def fenced(page):
+    """Language and content of every fenced block, in order."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", page, re.S | re.M)
+
+
+def prepare(folder):
+    """The files that pages speak of: a table of a sensor, and new rows of it."""
+    rng = np.random.default_rng(0)
+    voltage, humidity = rng.uniform(0.5, 4.5, 60), rng.uniform(20, 90, 60)
+    temperature = 25 * np.log(voltage / 2) + 0.05 * (humidity - 50) * voltage + 22
+    table = pd.DataFrame({"voltage": voltage, "humidity": humidity})
+    table.round(3).head(5).to_csv(folder / "new.csv", index=False)
+    table["temperature"] = temperature + rng.normal(0, 0.3, 60)
+    table.round(3).to_csv(folder / "sensor.csv", index=False)
+
+
+def run_page(page):
+    """Run Python and commands in the order of the page, all Python in one namespace."""
+    names = {"__name__": "page"}
+    for language, content in fenced(page):
+        if language == "python":
+            exec(compile(content, "a block of the page", "exec"), names)
+        elif language in ("", "sh"):
+            for arguments in commands(content):
+                run_command(arguments)
+    return names
+
+
+def commands(text):
+    """Arguments of the lines that begin with the program's name."""
+    lines = [line for line in text.splitlines() if line.startswith("symbreak ")]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def run_command(arguments):
+    """Run a command here, or read its arguments only if it is one of those that take long."""
+    if arguments[0] not in ONLY_READ:
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, f"{arguments}\n{result.output}"
+        return
+    load_command(arguments[0]).make_context(arguments[0], list(arguments[1:]))

@@ -37,6 +37,7 @@ from symbreak.experiments._workers import GRACE, MAX_DEATHS, ClusterNews, StudyR
 from symbreak.optimizers import State
 
 PER_THREAD = 2  # runs in flight: one at work, one that follows it without a pause
+BATCH = 100  # slices that are handed out or taken in at once, before the other is looked after
 WAIT = 0.2  # seconds that Ctrl-C may go unnoticed
 
 
@@ -119,9 +120,10 @@ class _ClusterPool:
         """Hand out runs while there is room; whether anything is left to wait for."""
         if self._stop:
             return False
-        room = PER_THREAD * self._crew.n_threads
+        # a few at a time: a scheduler that gets thousands at once may not answer for too long
+        room = min(PER_THREAD * self._crew.n_threads, len(self._in_flight) + BATCH)
         more = True
-        while more and len(self._in_flight) < room and not self._stop:
+        while more and len(self._in_flight) < room:
             run = self._again.pop() if self._again else next(todo, None)
             if run is None:
                 more = False
@@ -195,7 +197,7 @@ class _ClusterPool:
         keys = []
         with suppress(Empty):
             keys.append(self._done.get(timeout=WAIT))
-            while True:
+            while len(keys) < BATCH:
                 keys.append(self._done.get_nowait())
         return keys
 

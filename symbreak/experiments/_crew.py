@@ -55,10 +55,11 @@ class Crew:
             raise _refusal(f"the scheduler at {address}: {fault}")
 
     def check_connection(self) -> None:
-        """Raise if the scheduler is gone."""
+        """Raise if the scheduler cannot be reached any more."""
         if self._client.status != "running":
             raise ClusterError(
-                f"the scheduler at {self._client.scheduler.address} is gone. {GO_ON}"
+                f"the connection to the scheduler at {self._client.scheduler.address} was lost: it "
+                f"has ended, or is too busy to answer. {GO_ON}"
             )
 
     def look_again(self) -> None:

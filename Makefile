@@ -5,8 +5,6 @@ BIN    := $(VENV)/bin
 # Changes of pyproject.toml reinstall; the stamps say which extras are there.
 USER_STAMP := $(VENV)/.installed
 DEV_STAMP  := $(VENV)/.installed-dev
-# Tests that are bearable without compiled code, for coverage that sees into the kernels.
-UNCOMPILED := tests/test_network.py tests/test_topology.py tests/test_evaluation.py tests/test_kernels.py tests/symmetry tests/optimizers
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart test test-slow test-full lint docs dist bench reference clean
@@ -36,9 +34,9 @@ test: lint  ## Lint, types and all tests but the slow ones
 test-slow: $(DEV_STAMP)  ## The paper's claims, at a larger size
 	$(BIN)/python -m pytest -m slow
 
-test-full: test test-slow dist docs  ## All of it, the wheel in an empty environment, and coverage
+test-full: lint dist docs  ## Everything, slow tests too, with coverage, and the wheel in an empty environment
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --source symbreak -m pytest $(UNCOMPILED)
+	$(BIN)/python -m coverage run --source symbreak --omit '*kernels.py' -m pytest -m 'slow or not slow'
 	$(BIN)/python -m coverage report --skip-covered --sort cover
 
 lint: $(DEV_STAMP)  ## ruff and mypy

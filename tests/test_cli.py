@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -219,3 +220,12 @@ def test_names_of_methods_are_never_cut():
             assert f"\n{name} " in table
         assert "seconds\n" in table
         assert "…" not in table
+
+
+def test_shells_complete_commands():
+    program = Path(sys.executable).with_name("symbreak")
+    words = {"COMP_WORDS": "symbreak tr", "COMP_CWORD": "1", "_SYMBREAK_COMPLETE": "complete_bash"}
+    result = subprocess.run(
+        [program], capture_output=True, text=True, timeout=60, env={**os.environ, **words}
+    )
+    assert result.stdout.split() == ["train"]

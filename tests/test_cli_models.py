@@ -58,6 +58,7 @@ def test_train_says_what_it_read_and_what_came_out(folder):
     text = run("train", folder / "house.csv", *options)
     assert "separated by ';', decimal comma" in text
     assert f"regression (recognised, --task changes it) of price from area, {NASTY}" in text
+    assert "misclassified" not in text
     model = Model.load(out)
     assert str(model.topology) == "2-3-1"
     assert model.feature_names == ("area", NASTY)

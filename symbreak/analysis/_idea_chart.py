@@ -82,7 +82,7 @@ def _breaking() -> alt.ConcatChart:
         "before": NoBreaking(),
         "rule-1 and rule-2": InvariantBreaking(topology),
         "Algorithm 1": ProximityBreaking(topology),
-        "ideal (brute force)": ExhaustiveBreaking(topology),
+        "brute force": ExhaustiveBreaking(topology),
     }
     panels = []
     for title, breaking in ways.items():

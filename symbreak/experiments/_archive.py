@@ -73,7 +73,7 @@ def read_archive(folder: str | Path) -> Archive:
 
 def open_results(path: str | Path) -> Store | Archive:
     """A store to read from, or an archive if the path is a folder."""
-    return Archive(path) if Path(path).is_dir() else Store(path, create=False)
+    return Archive(path) if Path(path).is_dir() else Store(path, create=False, read_only=True)
 
 
 class Archive:

@@ -26,7 +26,7 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 
 @pytest.fixture(scope="module")
 def store():
-    with Store(GOLDEN / "small.db", create=False) as opened:
+    with Store(GOLDEN / "small.db", create=False, read_only=True) as opened:
         yield opened
 
 

@@ -262,6 +262,8 @@ def check_theta(theta: ArrayLike, dim: int, name: str = "theta") -> Array:
 
 def check_vectors(values: ArrayLike, shape: str, name: str) -> Array:
     """Return numbers as a contiguous float64 array; ``shape`` is what the message asks for."""
+    if type(values) is np.ndarray and values.dtype == np.float64:  # every generation: 0.3 us
+        return np.ascontiguousarray(values)
     check_unmasked(name, values)
     try:
         return np.ascontiguousarray(_as_floats(name, values))

@@ -33,6 +33,9 @@ NEEDED = ("symbreak", "numerics", "python", "numpy", "scipy", "numba")
 #: Studies that were asked to stop.
 _stopped: set[str] = set()
 
+#: Seconds between checkpoints of a slice: it has one, at its end.
+NEVER = 1e9
+
 
 class Outcome(NamedTuple):
     """How a slice ended.
@@ -112,7 +115,7 @@ def run_slice(
         record = execute(
             run,
             checkpoint=state,
-            checkpoint_every=float("inf"),
+            checkpoint_every=NEVER,
             on_checkpoint=states.append,
             on_progress=lambda progress: told.__setitem__(slice(None), [progress]),
             should_stop=lambda: study in _stopped or time.monotonic() >= end,

@@ -27,7 +27,8 @@ def read() -> pd.DataFrame:
 def summary(runs: pd.DataFrame, column: str) -> pd.DataFrame:
     """Mean and standard error over the outer folds, by data set, net and method."""
     values = runs.dropna(subset=[column]).groupby(["data", "net", "method"], sort=False)[column]
-    return pd.DataFrame({"mean": values.mean(), "error": values.std(ddof=1) / values.size() ** 0.5})
+    table = pd.DataFrame({"mean": values.mean(), "error": values.sem()})
+    return table.sort_index()  # pandas warns of lookups in an unsorted one
 
 
 def comparison(runs: pd.DataFrame, net: str) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from threadpoolctl import threadpool_limits
 
-NETS: tuple[Net, ...] = ((5,),)
+NETS: tuple[Net, ...] = ((5,), (8,))
 FOLDS = 5
 
 

@@ -38,7 +38,7 @@ from symbreak._estimation import (
     standardise,
     with_probabilities,
 )
-from symbreak._ridge import MIN_SAMPLES, cross_validated
+from symbreak._ridge import cross_validated, is_worthwhile
 from symbreak.activations import ACTIVATIONS
 from symbreak.evidence import evidence
 from symbreak.methods import METHODS
@@ -291,7 +291,7 @@ class EvolvedNetwork(BaseEstimator):
     def _holds(self, problem: Problem, record: RunRecord) -> bool:
         """Whether larger ridges compete with that of the evidence."""
         found = problem.alpha == "auto" and self._restarts and record.stopped != "interrupted"
-        return found and len(problem.train) >= MIN_SAMPLES
+        return found and is_worthwhile(problem)
 
     def _learn(self, problem: Problem, records: list[RunRecord]) -> None:
         """Set what is learned."""

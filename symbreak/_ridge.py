@@ -22,12 +22,19 @@ from symbreak.problems import Dataset, Problem
 RIDGES = tuple(10.0 ** (e / 2) for e in range(-4, 5))
 #: Each sample is predicted once from the others, in so many parts.
 FOLDS = 5
-#: Fewer samples say nothing when some of them are left out.
-MIN_SAMPLES = 4 * FOLDS
+#: Fewer samples say nothing when some of them are left out; and with many for a large network, at
+#: so many multiply-adds an iteration, some hundred iterations would take longer than the search.
+MIN_SAMPLES, MAX_WORK = 4 * FOLDS, 1e8
 #: Iterations in which a network gets used to a larger ridge, or to fewer samples.
 ITERATIONS = 30
-#: So many ridges in a row that predict worse than the best, and no larger one is tried.
-PATIENCE = 2
+#: A network without some samples starts from one whose ridge is so many steps larger.
+AHEAD = 2
+
+
+def is_worthwhile(problem: Problem) -> bool:
+    """Whether cross-validation can tell, in some seconds."""
+    K, net = len(problem.train), problem.topology
+    return K >= MIN_SAMPLES and K * net.n_outputs * net.dim**2 <= MAX_WORK
 
 
 def cross_validated(
@@ -36,34 +43,43 @@ def cross_validated(
     """The network with the ridge that best predicts what it has not seen: its own, or a larger one.
 
     One network after another, with a larger ridge, starts from the one before. On the validation
-    set if there is one; else samples are left out, part by part, and a polish without them forgets
-    them. ``may_go_on`` is asked before each ridge. The same input gives the same network.
+    set if there is one; else samples are left out, part by part. ``may_go_on`` is asked before each
+    polish. The same input gives the same network.
     """
-    best = here = found
-    least, worse = _loss(problem, found), 0
+    path = [found]
     for alpha in (ridge for ridge in RIDGES if ridge > found.alpha):
-        if worse == PATIENCE or not may_go_on():
+        if not may_go_on():
             break
-        held = replace(problem, alpha=alpha)
-        theta = polish(here.theta, held, max_iterations=ITERATIONS).theta
-        here = evidence(held, theta, max_iterations=0)
-        loss = _loss(problem, here)
-        worse = 0 if loss < least else worse + 1
+        path.append(_polished(replace(problem, alpha=alpha), path[-1]))
+    best, least = found, np.inf
+    for here, start in zip(path, [*path[AHEAD:], *AHEAD * path[-1:]], strict=False):
+        loss = _loss(problem, here, start, may_go_on)
         if loss < least:
             best, least = here, loss
     return best
 
 
-def _loss(problem: Problem, found: EvidenceResult) -> float:
-    """Mean squared error on samples that were not shown."""
+def _polished(problem: Problem, start: EvidenceResult) -> EvidenceResult:
+    theta = polish(start.theta, problem, max_iterations=ITERATIONS).theta
+    return evidence(problem, theta, max_iterations=0)
+
+
+def _loss(
+    problem: Problem, found: EvidenceResult, start: EvidenceResult, may_go_on: Callable[[], bool]
+) -> float:
+    """Mean squared error on samples that were not shown; infinite if it may not go on.
+
+    Networks without them are polished from ``start``, which has a larger ridge: one that has
+    learned samples by heart would not forget them.
+    """
     if problem.validation is not None:
         return _error(replace(problem, train=problem.validation), found)
     total = 0.0
     for shown, left_out in _folds(problem):
+        if not may_go_on():
+            return np.inf
         share = _weight(shown) / _weight(problem)
-        shown = replace(shown, alpha=share * found.alpha)
-        theta = polish(found.theta, shown, max_iterations=ITERATIONS).theta
-        without = evidence(shown, theta, max_iterations=0)
+        without = _polished(replace(shown, alpha=share * found.alpha), start)
         total += (1 - share) * _error(left_out, without)
     return total
 

@@ -19,9 +19,10 @@ OTHERS = ("linear", "neighbours", "boosting")  # without a net
 
 
 def read() -> pd.DataFrame:
-    """Scores, a row for each estimator and outer fold."""
-    rows = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-    return pd.DataFrame(rows)
+    """Scores, a row for each estimator and outer fold; without a net that is still under way."""
+    runs = pd.DataFrame(json.loads(RESULTS.read_text())["rows"])
+    n_scores = runs.groupby("net")["score"].transform("size")
+    return runs[n_scores == n_scores.max()].reset_index(drop=True)
 
 
 def summary(runs: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -95,8 +96,9 @@ def claim(runs: pd.DataFrame) -> list[str]:
         f"{data} ({net} hidden)" for data, net in rows["net"][verdicts == "**worse**"].items()
     ]
     return [
-        f"Of {len(rows)} comparisons, {rows.index.nunique()} data sets with {len(found)} networks "
-        f"each, symbreak is at least as good as the better of scikit-learn's networks in "
+        f"Of {len(rows)} comparisons, {rows.index.nunique()} tables and "
+        f"{' and '.join(nets(runs))} hidden neurons, symbreak is at least as "
+        f"good as the better of scikit-learn's networks in "
         f"{(verdicts == 'as good or better').sum()}, within one standard error of it in "
         f"{(verdicts == 'within one error').sum()}, and worse by more than that in "
         f"{len(failed)}" + (f": {', '.join(failed)}." if failed else ".")

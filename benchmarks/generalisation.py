@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from _contestants import Net, contestant
+from _generalisation_rivals import Net, contestant
 from _datasets import SOURCES, Data
 from _generalisation_page import MLPS, OTHERS, OURS, PAGE, RESULTS, filled
 from _timing import Row, environment

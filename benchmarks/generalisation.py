@@ -19,9 +19,9 @@ import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from _generalisation_rivals import Net, contestant
 from _datasets import SOURCES, Data
 from _generalisation_page import MLPS, OTHERS, OURS, PAGE, RESULTS, filled
+from _generalisation_rivals import Net, contestant
 from _timing import Row, environment
 from filelock import FileLock
 from sklearn.metrics import accuracy_score, log_loss, r2_score

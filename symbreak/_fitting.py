@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -37,7 +38,9 @@ from symbreak._estimation import (
     standardise,
     with_probabilities,
 )
+from symbreak._ridge import cross_validated, is_worthwhile
 from symbreak.activations import ACTIVATIONS
+from symbreak.evidence import evidence
 from symbreak.methods import METHODS
 from symbreak.models import Model
 from symbreak.optimizers import State
@@ -285,19 +288,29 @@ class EvolvedNetwork(BaseEstimator):
                 stacklevel=5,
             )
 
+    def _holds(self, problem: Problem, record: RunRecord) -> bool:
+        """Whether larger ridges compete with that of the evidence."""
+        found = problem.alpha == "auto" and self._restarts and record.stopped != "interrupted"
+        return found and is_worthwhile(problem)
+
     def _learn(self, problem: Problem, records: list[RunRecord]) -> None:
         """Set what is learned."""
         model, last = records[-1].model, records[-1]
         assert model is not None  # or _check had raised
         part = part_of(problem, POLISH_SAMPLES)
         self.alpha_ = last.alpha if problem.alpha == "auto" else problem.ridge
+        self.n_effective_parameters_ = n_effective_parameters(part, last)
         if len(records) > 1:
             model = refitted(model, problem, self.alpha_)
+        elif self._holds(problem, last):
+            start = evidence(replace(problem, alpha=self.alpha_), model.theta, max_iterations=0)
+            held = cross_validated(problem, start, lambda: self._time_left > 0)
+            model, self.alpha_ = held.model or model, held.alpha
+            self.n_effective_parameters_ = held.n_effective
         self.best_loss_ = loss_of(model, problem)
         self.loss_curve_ = np.concatenate([record.errors for record in records])
         self.n_evaluations_ = sum(record.n_evaluations for record in records)
         self.confidence_ = records[0].agreement
-        self.n_effective_parameters_ = n_effective_parameters(part, last)
         self.model_ = with_probabilities(model, problem)
 
 

@@ -44,7 +44,8 @@ PARAMETERS = """
         method: ``"auto"``: short searches with symmetry breaking, each followed by a polish, until
             three of them agree. Or a name in ``METHODS``, a search alone that spends its budget.
         alpha: Ridge on all weights but the output shift; ``"auto"`` lets the evidence of the data
-            set it.
+            set it, and then larger ones compete with that in cross-validation (or on the samples
+            of ``early_stopping``), where a search can use all samples.
         max_time: Seconds after which to stop.
         max_evaluations: Evaluations of networks after which to stop. If neither is given, as many
             as take a few seconds on some thousand samples, the same on every machine: 2e10

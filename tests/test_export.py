@@ -12,6 +12,7 @@ from symbreak import Topology
 from symbreak.activations import ACTIVATIONS
 from symbreak.export import to_c, to_onnx, to_python
 from symbreak.models import Model
+from symbreak.network import hidden_outputs
 from symbreak.problems import Scaling
 
 #: What injects code where it is not escaped.
@@ -66,7 +67,8 @@ def samples(model, n=10_000):
 
 def magnitudes(model, X):
     """How large the terms are that outputs are sums of: rounding errors are relative to that."""
-    sums = np.abs(model._hidden(X)) @ np.abs(model.output_weights)
+    A = hidden_outputs(model.theta, model.topology, model.inputs(X), shift=model.output_shift)
+    sums = np.abs(A) @ np.abs(model.output_weights)
     return sums * model.targets.scale + np.abs(model.targets.mean)
 
 

@@ -25,6 +25,7 @@ from symbreak._checks import (
     check_kind,
     check_population,
     check_theta,
+    check_vectors,
     shown,
 )
 from symbreak._compile import compiled, inlined
@@ -67,7 +68,9 @@ class NoBreaking:
             check_topology(self.topology)
 
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        if not isinstance(population, np.ndarray) or population.ndim != 2:
+        if not isinstance(population, np.ndarray):
+            population = check_vectors(population, "(N_p, D)", "population")
+        if population.ndim != 2:
             raise ValueError(f"population must be an array (N_p, D), got {shown(population)}.")
         return population, np.zeros(len(population), dtype=np.bool_)
 

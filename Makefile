@@ -28,8 +28,8 @@ quickstart: $(USER_STAMP)  ## Install, run a small study and write a report on i
 	$(BIN)/symbreak study quick --store quickstart.db
 	$(BIN)/symbreak report quickstart.db --out report
 
-test: lint  ## Lint, types and all tests but the slow ones
-	$(BIN)/python -m pytest
+test: lint  ## Lint, types and all tests but the slow ones, on two cores
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: $(DEV_STAMP)  ## The paper's claims, at a larger size
 	$(BIN)/python -m pytest -m slow

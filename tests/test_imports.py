@@ -27,6 +27,7 @@ LAYERS = [
     {"ledger"},
     {"training"},
     {"_estimation"},
+    {"_ridge"},
     {"_fitting"},
     {"estimators"},
     {"experiments"},

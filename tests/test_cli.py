@@ -72,7 +72,7 @@ def test_train_compares_methods_and_saves_the_best_model(tmp_path):
         (["train", "sinc", "--target", "y"], "--target is for data files"),
         (["train", "sinc", "--task", "regression"], "--task is for data files"),
         (["train", "sinc", "--hidden", "5;3"], "--hidden must be sizes of layers, as in 5,3"),
-        (["train", "sinc", "--hidden", "0"], "each a whole number from 1 up"),
+        (["train", "sinc", "--hidden", "0"], "each a whole number from 1 to 10,000,000"),
         (["train", "sinc", "--activation", "gelu"], "unknown activation 'gelu'"),
         (["train", "sinc", "--time", "0"], "--time must be a positive number"),
         (["train", "none.csv"], "no data file 'none.csv'"),

@@ -2,13 +2,18 @@
 
 import re
 import shlex
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from typer.testing import CliRunner
 
+from symbreak import METHODS
 from symbreak.cli import app, load_command
+from symbreak.optimizers import OPTIMIZERS
+from symbreak.problems import _registry
+from symbreak.symmetry import BREAKINGS
 
 ROOT = Path(__file__).parent.parent
 #: Commands whose arguments are checked but which are not run: they take long, or wait.
@@ -37,6 +42,25 @@ def run_page(page):
     Blocks marked ``py`` need machines that are not here: they are compiled only.
     """
     names = {"__name__": "page"}
+    with registries_restored():
+        _run_blocks(page, names)
+    return names
+
+
+@contextmanager
+def registries_restored():
+    """What a page adds to the methods, problems and so on is gone afterwards."""
+    registries = (METHODS, BREAKINGS, OPTIMIZERS, _registry._MAKERS)
+    before = [dict(registry) for registry in registries]
+    try:
+        yield
+    finally:
+        for registry, rows in zip(registries, before, strict=True):
+            registry.clear()
+            registry.update(rows)
+
+
+def _run_blocks(page, names):
     for language, content in fenced(page):
         if language == "py":
             compile(content, "a block of the page", "exec")
@@ -45,7 +69,6 @@ def run_page(page):
         elif language in ("", "sh"):
             for arguments in commands(content):
                 run_command(arguments)
-    return names
 
 
 def commands(text):

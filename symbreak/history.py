@@ -52,7 +52,7 @@ class History:
 
     def note_errors(self, candidates: Array, errors: Array, n_before: int) -> None:
         """Note every candidate that is better than all before it, of ``n_before`` and its own."""
-        if errors.min() >= self.error:
+        if errors[errors.argmin()] >= self.error:  # every generation: min() takes 3 us more
             return
         before = np.minimum.accumulate(np.concatenate([[self.error], errors[:-1]]))
         for i in np.flatnonzero(errors < before):

@@ -240,9 +240,12 @@ class Training:
 
     def _keep_running(self) -> None:
         """Begin starts, so that there is one for each thread."""
-        while not (self.finished or self._elsewhere) and (
-            not self._running
-            or sum(not start.finished for start in self._running) < self._n_parallel
+        if self.finished or self._elsewhere:
+            return
+        # the first one has not finished; those behind it may have run ahead of it
+        while len(self._running) < self._n_parallel or (
+            self._n_parallel > 1
+            and sum(not start.finished for start in self._running) < self._n_parallel
         ):
             self._running.append(self._new_start(len(self._ledger.ends) + len(self._running)))
 

@@ -1,8 +1,8 @@
 """Runs per minute of a study with two workers, relative to one: at least 1.8 on two cores.
 
 Local processes, and a Dask cluster that is there already if Dask is installed. Each repeat is a
-fresh store of 32 runs of about a second. Loading the library and its compiled code (about a second of
-each worker's CPU) is part of it.
+fresh store of 32 runs of about a second. Loading the library and its compiled code (about a second
+of each worker's CPU) is part of it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,19 @@ import math
 import numpy as np
 
 from symbreak._checks import Array, IntArray
-from symbreak._kernels import SAMPLE_BLOCK, _compiled, _compiled_sum, _dot, _subtract_and_dot, _tanh
+from symbreak._kernels import (
+    _LOGISTIC,
+    _RELU,
+    _SIN,
+    _SOFTSIGN,
+    _TANH,
+    SAMPLE_BLOCK,
+    _compiled,
+    _compiled_sum,
+    _dot,
+    _subtract_and_dot,
+    _tanh,
+)
 from symbreak.network import MIN_OVER_ROUNDING, ROUNDING
 
 #: Rows of ``J J'`` that are multiplied at once: half of the products are never needed.
@@ -26,26 +38,28 @@ PANEL = 48
 @_compiled
 def _activate(code: int, x: Array, slope: Array) -> None:
     """Replace weighted sums ``x`` by the activation, and write its derivative."""
-    if code == 0:
+    if code == _TANH:
         for k in range(len(x)):
             a = _tanh(x[k])
             x[k], slope[k] = a, 1.0 - a * a
-    elif code == 1:
+    elif code == _SIN:
         for k in range(len(x)):
             z = x[k]
             x[k], slope[k] = math.sin(z), math.cos(z)
-    elif code == 2:
+    elif code == _SOFTSIGN:
         for k in range(len(x)):
             s = 1.0 / (1.0 + abs(x[k]))
             x[k], slope[k] = x[k] * s, s * s
-    elif code == 3:
+    elif code == _LOGISTIC:
         for k in range(len(x)):
             a = 0.5 + 0.5 * _tanh(0.5 * x[k])
             x[k], slope[k] = a, a * (1.0 - a)
-    else:
+    elif code == _RELU:
         for k in range(len(x)):
             positive = x[k] > 0.0
             x[k], slope[k] = x[k] if positive else 0.0, 1.0 if positive else 0.0
+    else:  # one that was forgotten here
+        x[:] = slope[:] = np.nan
 
 
 @_compiled

@@ -41,7 +41,6 @@ def contestants() -> Iterator[Contestant]:
     yield Contestant("auto without breaking", ours("DE", "restarts"))
     yield Contestant("random starts, our polish", random_starts)
     yield Contestant("DE-SB-LA-W alone", ours("DE-SB-LA-W", "none"))
-    yield Contestant("CMA-ES-SB alone", ours("CMA-ES-SB", "none"))
     yield Contestant("pycma BIPOP", pycma_bipop)
     yield Contestant("SciPy least_squares", scipy_least_squares, in_ball=False)
     yield Contestant("scikit-learn", sklearn_restarts, in_ball=False)

@@ -25,19 +25,19 @@ FLOOR = 1e-3
 
 #: Seconds of a try.
 LIMITS = {
-    "syn5": 2.0,
-    "sinc": 3.0,
-    "inc-sinc": 3.0,
-    "sinc2d": 5.0,
-    "sinc3d": 8.0,
-    "autoenc-circle": 6.0,
-    "autoenc-spiral": 8.0,
-    "autoenc-sphere": 10.0,
+    "syn5": 1.0,
+    "sinc": 1.5,
+    "inc-sinc": 1.5,
+    "sinc2d": 2.5,
+    "sinc3d": 3.0,
+    "autoenc-circle": 3.0,
+    "autoenc-spiral": 5.0,
+    "autoenc-sphere": 8.0,
     "two-circles": 4.0,
-    "two-spirals": 10.0,
-    "digits": 10.0,
+    "two-spirals": 6.0,
+    "digits": 6.0,
 }
-TABLE_LIMIT = 4.0
+TABLE_LIMIT = 2.5
 
 Table = tuple[Any, Any, str]  # X, y, task
 

@@ -37,6 +37,7 @@ from _tries import GOAL, Results, Try
 from _watch import Enough, Watch
 from rich.console import Console
 
+from symbreak._blas import one_blas_thread
 from symbreak.training import UNLIMITED, Training
 
 #: On tables for the rule, these only.
@@ -189,8 +190,9 @@ def attempt(contestant: Contestant, name: str, seed: int, seconds: float, goal: 
     problem = load_task(name)
     watch = Watch(problem, seconds, goal)
     try:
-        for start in count():
-            contestant.train(problem, 1_000 * seed + start, watch)
+        with one_blas_thread():  # as in train
+            for start in count():
+                contestant.train(problem, 1_000 * seed + start, watch)
     except Enough:
         return watch
 

@@ -30,6 +30,16 @@ from symbreak.problems import Dataset, Problem
 MAX_THREADS = 4_096
 
 
+def check_threads(threads: int) -> int:
+    """Return a number of threads; 0 is one per core."""
+    n = check_count("threads", threads, 0) or os.cpu_count() or 1
+    if n > MAX_THREADS:
+        raise ValueError(
+            f"threads must be at most {MAX_THREADS:,}, got {threads:,}; 0 is one per core."
+        )
+    return n
+
+
 class Evaluator:
     """Errors of candidate networks on the training set of a problem.
 
@@ -52,11 +62,7 @@ class Evaluator:
 
     def __init__(self, problem: Problem, *, threads: int = 1) -> None:
         check_kind("problem", problem, Problem, "as load_problem makes")
-        self.threads = check_count("threads", threads, 0) or os.cpu_count() or 1
-        if self.threads > MAX_THREADS:
-            raise ValueError(
-                f"threads must be at most {MAX_THREADS:,}, got {threads:,}; 0 is one per core."
-            )
+        self.threads = check_threads(threads)
         check_memory(
             f"{self.threads:,} evaluations at a time of a {problem.topology} network on "
             f"{len(problem.train):,} samples",

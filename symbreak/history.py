@@ -56,8 +56,13 @@ class History:
             return
         before = np.minimum.accumulate(np.concatenate([[self.error], errors[:-1]]))
         for i in np.flatnonzero(errors < before):
-            self.curve.append((n_before + int(i) + 1, float(errors[i])))
-            self.theta = candidates[i].copy()
+            self.note_error(candidates[i], float(errors[i]), n_before + int(i) + 1)
+
+    def note_error(self, theta: Array, error: float, n_evaluations: int) -> None:
+        """Note a candidate if it is better than all before it."""
+        if error < self.error:
+            self.curve.append((n_evaluations, error))
+            self.theta = theta.copy()
             self._note_rates()
 
     def note_generation(self, n_evaluations: int, modified_share: float, step: float) -> None:

@@ -50,10 +50,10 @@ class Ledger:
         """What the starts say that have ended."""
         return agreement(label_optima(self.optima))
 
-    def take(self, start: Start) -> None:
-        """Add a start; unless it was cut short, what it ended in counts as well."""
+    def take(self, start: Start, *, counts: bool = True) -> None:
+        """Add a start; what it ended in counts as well, unless it was cut short."""
         found = self._add(start)
-        if start.reason != "budget":
+        if counts and start.reason != "budget":
             self.ends.append(self.n_evaluations)
             self.optima.append(self._optimum(start, found))
 

@@ -15,7 +15,7 @@ from symbreak._checks import Array
 
 #: Outputs are the same if they differ, in the root mean square, by less than this part of the
 #: residual of the better one.
-SAME = 0.1
+SAME = 0.3
 #: Errors below this, of targets with variance 1, are as good as none: two such fits are the same.
 EXACT = 1e-6
 #: Samples that outputs are compared on.

@@ -12,6 +12,8 @@ from symbreak.problems import Problem
 
 #: Of a budget that ends with a polish, the share that is searched.
 SEARCH_SHARE = 0.8
+#: Candidates of a search that a polish will follow: at least, and at most.
+FEW, MANY = 5, 40
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,12 @@ def make_plan(
 def short_search(problem: Problem) -> tuple[int, int]:
     """Candidates and evaluations of a search that a polish will follow (docs/trainer.md).
 
-    With one hidden layer the best of some random candidates is as good a start as any; deeper
-    networks need a few generations to get their layers into tune.
+    With one hidden layer the best of a few random candidates is as good a start as any, fewer in
+    small networks; deeper ones are more often out of tune. Later starts search longer.
     """
-    return (40, 40) if len(problem.topology.hidden) == 1 else (60, 500)
+    deep = len(problem.topology.hidden) > 1
+    size = MANY if deep else min(MANY, max(FEW, problem.topology.dim))
+    return size, size
 
 
 def luby(n: int) -> int:

@@ -211,7 +211,7 @@ class Polisher:
         while self._affordable(self._trial_cost):
             trial, promised = self._propose()
             if promised >= 0:
-                if np.array_equal(trial, self._theta):
+                if (trial == self._theta).all():
                     self.reason = "converged: step"
                     return
                 value = self._count(self._lead, trial)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from symbreak._blas import one_blas_thread
-from symbreak._checks import Array, check_count, check_kind
+from symbreak._checks import Array, check_choice, check_count, check_kind
 from symbreak._random import stream
 from symbreak.evaluation import Evaluator
 from symbreak.evidence import EvidencePolisher, EvidenceResult
@@ -21,10 +21,11 @@ from symbreak.plans import Plan
 from symbreak.polish import Polisher
 from symbreak.problems import Problem
 
-#: A polish that brings the error down by less than this share in so many iterations has stalled.
-STALL_SHARE, STALL_ITERATIONS = 0.02, 5
-
-
+#: A polish that brings the error down by less than this share in so many iterations has stalled;
+#: if it was let go on all the same, it is slow when it does by less than that share in so many.
+STALLS = {"stalled": (0.02, 5), "slow": (0.01, 20)}
+#: What may end a polish early: at first, when it was let go on, and if nothing shall.
+PATIENCE = ("stalled", "slow", "")
 #: Seconds that starts in several threads go on before they are looked at.
 SLICE = 0.05
 
@@ -68,7 +69,7 @@ class Start:
     """A start under way: step by step, with a state to continue from in another process.
 
     Where there are restarts, a polish that stalls ends too, with the reason ``"stalled"``; if the
-    start is promising all the same, ``go_on`` lets it come to its end.
+    start is promising all the same, ``go_on`` lets it go on until it is ``"slow"``.
 
     Args:
         problem: What to train.
@@ -102,7 +103,7 @@ class Start:
         self.history = History(problem, evaluate.solve)
         self._polisher: Polisher | None = None
         self._recent: list[float] = []  # errors after the last iterations of the polish
-        self._patient = plan.polish != "restarts" or theta is not None
+        self._stall = PATIENCE[0 if plan.polish == "restarts" and theta is None else 2]
         self.reason = ""
         if theta is not None:
             self.history.note_errors(theta[None], evaluate(theta[None]), 0)
@@ -134,36 +135,35 @@ class Start:
         errors = self._evaluate(candidates)
         history.note_errors(candidates, errors, optimizer.n_evaluations)
         optimizer.tell(candidates, errors)
-        history.note_spread(candidates, optimizer.n_evaluations)
+        if self.plan.polish != "restarts":  # short searches do not get far enough to differ
+            history.note_spread(candidates, optimizer.n_evaluations)
         share = np.count_nonzero(optimizer.modified) / len(errors)
         history.note_generation(optimizer.n_evaluations, share, optimizer.step_size or np.nan)
 
     def go_on(self) -> None:
-        """Polish to the end, though it is slow."""
-        self._patient, self.reason = True, ""
+        """Polish on, with more patience."""
+        self._stall, self.reason = "slow", ""
         self._look_ahead()
 
     def _polish(self, polisher: Polisher) -> None:
         polisher.step()
         self._note_polish(polisher)
-        self._recent = [*self._recent[-STALL_ITERATIONS:], polisher.error]
+        self._recent = [*self._recent[-STALLS["slow"][1] :], polisher.error]
 
     @property
     def _has_stalled(self) -> bool:
-        if self._patient or len(self._recent) <= STALL_ITERATIONS:
-            return False
-        return self._recent[-1] > (1 - STALL_SHARE) * self._recent[0]
+        share, n = STALLS.get(self._stall, (0.0, len(self._recent)))
+        return len(self._recent) > n and self._recent[-1] > (1 - share) * self._recent[-1 - n]
 
     def _note_polish(self, polisher: Polisher) -> None:
         if isinstance(polisher, EvidencePolisher):
             return  # errors with different ridges cannot be compared
-        error = np.array([polisher.error])
-        self.history.note_errors(polisher.theta[None], error, self.n_evaluations - 1)
+        self.history.note_error(polisher.theta, polisher.error, self.n_evaluations)
 
     def _look_ahead(self) -> None:
         """Go from the search to the polish, or end, where the next step has no place."""
         if self._polisher is not None:
-            self.reason = self._polisher.reason or ("stalled" if self._has_stalled else "")
+            self.reason = self._polisher.reason or (self._stall if self._has_stalled else "")
             return
         following = self.optimizer.n_evaluations + self.optimizer.next_size
         if self.optimizer.stopped is None and following <= self._search_end:
@@ -176,7 +176,8 @@ class Start:
 
     def _begin_polish(self, theta: Array, max_evaluations: int) -> None:
         kind = _polisher_of(self._problem)
-        self._patient |= kind is EvidencePolisher  # whose errors are not of one kind
+        if kind is EvidencePolisher:  # whose errors are not of one kind
+            self._stall = ""
         self._polisher = kind(self._problem, theta, max_evaluations=max_evaluations)
         self._note_polish(self._polisher)
         self.reason = self._polisher.reason
@@ -195,7 +196,7 @@ class Start:
         return {
             "max_evaluations": self.max_evaluations,
             "reason": self.reason,
-            "patient": self._patient,
+            "stall": self._stall,
             "recent": np.array(self._recent),
             "history": self.history.state(),
             "optimizer": self.optimizer.state(),
@@ -209,7 +210,8 @@ class Start:
         start = cls.__new__(cls)
         start.plan, start._problem, start._evaluate = plan, problem, evaluate
         start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)
-        start.reason, start._patient = str(state["reason"]), bool(state["patient"])
+        start.reason = str(state["reason"])
+        start._stall = check_choice("the state's stall", state["stall"], PATIENCE)
         start._recent = [float(error) for error in state["recent"]]
         start.optimizer = find_method(plan.method).optimizer.from_state(state["optimizer"])
         if start.optimizer.dim != problem.topology.dim:

@@ -24,7 +24,7 @@ from symbreak._checks import (
     shown,
 )
 from symbreak._interrupts import deferred_interrupts
-from symbreak.evaluation import Evaluator, network_error
+from symbreak.evaluation import Evaluator, check_threads, network_error
 from symbreak.evidence import Choice
 from symbreak.history import History
 from symbreak.ledger import Ledger
@@ -153,6 +153,7 @@ class Training:
         self._elsewhere = elsewhere if self.plan.polish == "restarts" else None
         self._ledger = Ledger(problem, self._evaluate.solve)
         self._seconds = 0.0
+        self._finishing = False  # whether the starts agree, and the best is polished once more
         self.stopped = ""
         self._running: list[Start] = []
         if initial is not None:
@@ -163,11 +164,10 @@ class Training:
 
     def _prepare(self, threads: int) -> None:
         """What can be made anew, and is not part of the state."""
-        restarts = self.plan.polish == "restarts"
+        self._n_parallel = 1
+        if self.plan.polish == "restarts":  # one thread each
+            self._n_parallel, threads = check_threads(threads), 1
         self._evaluate = Evaluator(self.problem, threads=threads)
-        self._n_parallel = self._evaluate.threads if restarts else 1
-        if restarts:  # one thread each
-            self._evaluate = Evaluator(self.problem)
         self._pool = ThreadPoolExecutor(self._n_parallel) if self._n_parallel > 1 else None
 
     def _new_start(self, number: int, left: int | None = None, theta: Array | None = None) -> Start:
@@ -240,7 +240,7 @@ class Training:
 
     def _keep_running(self) -> None:
         """Begin starts, so that there is one for each thread."""
-        if self.finished or self._elsewhere:
+        if self.finished or self._elsewhere or self._finishing:
             return
         # the first one has not finished; those behind it may have run ahead of it
         while len(self._running) < self._n_parallel or (
@@ -261,13 +261,23 @@ class Training:
             start = self._new_start(len(self._ledger.ends), left)
             while not start.finished or self._is_promising(start):
                 start.go_on() if start.finished else start.step()
-        self._ledger.take(start)
+        self._ledger.take(start, counts=not self._finishing)
         if self.plan.polish != "restarts" or start.reason == "budget":
             self.stopped = start.reason
+        elif self._finishing:
+            self.stopped = "agreement"
         elif self._left < self.plan.population_size:
             self.stopped = "budget"
+        elif self._ledger.agreement.is_enough and self.problem.alpha == "auto":
+            self.stopped = "agreement"  # whose polishes are never cut short
         elif self._ledger.agreement.is_enough:
-            self.stopped = "agreement"
+            self._finish()
+
+    def _finish(self) -> None:
+        """Polish the best once more, without haste: starts may have ended since they were slow."""
+        self._finishing = True
+        number = len(self._ledger.ends)
+        self._running = [self._new_start(number, theta=self._ledger.history.theta)]
 
     def record(self, time_is_up: bool = False) -> RunRecord:
         """What the run has found so far; ``time_is_up`` if that is why it ends now."""
@@ -369,6 +379,7 @@ class Training:
         self._ledger = Ledger.from_state(problem, self._evaluate.solve, state["ledger"])
         if self._ledger.n_evaluations > self.max_evaluations:
             raise ValueError("the state is damaged: it has spent more than its budget.")
+        self._finishing = self.plan.polish == "restarts" and self._ledger.agreement.is_enough
         start = state["start"]
         if start is None and not self.finished:
             raise ValueError("the state is damaged: it has not stopped, and no start goes on.")

@@ -126,7 +126,7 @@ def test_it_stops_by_itself_when_starts_agree(problem):
     assert record.stopped == "agreement"
     assert not record.interrupted
     said = record.agreement
-    assert said.n_best == 3
+    assert said.n_best >= 3
     assert said.n_starts == len(record.starts)
     assert f"3 of {said.n_starts} starts ended in the best network" in repr(record)
     best = record.starts[record.starts[:, 2] == 0, 1]
@@ -144,7 +144,7 @@ def test_validation_selects_among_all_starts():
 def test_searches_are_as_long_as_luby_says():
     assert [luby(n) for n in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
     plan = make_plan(load_problem("sinc2d"), "auto", 10**6)
-    assert [plan.of_start(n).search_evaluations for n in range(4)] == [500, 500, 1000, 500]
+    assert [plan.of_start(n).search_evaluations for n in range(4)] == [40, 40, 80, 40]
     assert make_plan(load_problem("sinc2d"), "DE", 10**6).of_start(2).search_evaluations == 10**6
 
 

@@ -43,6 +43,8 @@ def connect(
     """
     security = _security(tls_ca, tls_cert, tls_key)
     if isinstance(cluster, Client):
+        if cluster.status != "running":
+            raise ClusterError(f"the client is {cluster.status}; make one that is connected.")
         yield cluster
         return
     if cluster == "local":

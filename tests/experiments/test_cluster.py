@@ -16,7 +16,7 @@ from distributed import Client
 
 from symbreak.experiments import ClusterError, Store, StudySpec, check_store, run_study
 from symbreak.experiments._connection import connect, is_exposed
-from tests.experiments.dask_processes import DEADLINE, DaskProcesses, wait_for
+from tests.experiments.dask_processes import DEADLINE, DaskProcesses, Proxy, wait_for
 
 # Runs of about half a second, so that slices of 0.1 s end inside.
 TEXT = """
@@ -216,6 +216,31 @@ def test_a_lost_scheduler_is_said_and_a_second_start_finishes(study, local, frag
     assert "Traceback" not in err, err
     assert run_study(study, store, workers=2).failed == 0
     assert results(store) == local
+
+
+def test_a_lost_connection_is_taken_up_again(study, local, cluster, tmp_path):
+    statuses, said = [], []
+    with Proxy(cluster.address) as proxy:
+
+        def cut(update):
+            """Twice in the middle of runs, so that others are in flight."""
+            statuses.append(update.status)
+            if statuses.count("running") in (1, 8):
+                proxy.cut(0.5)
+
+        result = run_study(
+            study,
+            tmp_path / "a.db",
+            cluster=proxy.address,
+            checkpoint_every=SLICE,
+            on_run=cut,
+            on_cluster=lambda news: said.append(news.text),
+        )
+    assert result == (6, 0, False)
+    assert statuses.count("finished") == 6
+    assert results(tmp_path / "a.db") == local
+    assert any("was lost; trying again for 30 s" in text for text in said)
+    assert said.count("cluster: connected again") >= 2
 
 
 # Kills the worker that does the second repetition of DE-SB.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from distributed import Client, LocalCluster, Security
+from distributed import Client, LocalCluster, Security, Worker, WorkerPlugin
 from distributed.comm.addressing import get_address_host
 
 from symbreak._processes import detached_start
@@ -104,7 +105,20 @@ def _local_cluster(workers: int) -> Iterator[Client]:
             dashboard_address=None,
         )
     with cluster, Client(cluster, set_as_default=False) as client:
+        client.register_plugin(_Silence())
         yield client
+
+
+class _Silence(WorkerPlugin):
+    """Keeps Dask's log of a worker from the terminal of its user.
+
+    A heartbeat that fails while all is being closed would be a traceback there.
+    """
+
+    name = "symbreak-silence"
+
+    def setup(self, worker: Worker) -> None:
+        logging.getLogger("distributed").handlers = [logging.NullHandler()]
 
 
 def is_exposed(address: str) -> bool:

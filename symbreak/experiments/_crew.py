@@ -83,6 +83,7 @@ class Crew:
         """The CPUs of those that may work, by address."""
         if not joined:
             return {}
+        self._line.forget_messages()
         answers = self._line.client.run(describe_here, workers=joined, on_error="return")
         # who has left again answers with an OSError, and is asked again if it comes back
         answers = {a: answer for a, answer in answers.items() if not isinstance(answer, OSError)}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import dask
 from dask.utils import parse_timedelta
@@ -12,14 +14,15 @@ from distributed.comm import CommClosedError
 
 ATTEMPT = 3.0  # seconds of one attempt, so that Ctrl-C is heard in between
 PAUSE = 0.2  # seconds between attempts
+MESSAGES = 10  # that Dask may remember of each connection, instead of a thousand
 
 
 class Line:
     """A client, and another one in its place when the connection is lost.
 
-    Dask's client connects again too, but under its old name. A scheduler that hears of the loss
-    only then takes the new connection for the lost one and forgets what came by it; nothing would
-    ever come back. So this is somebody new each time.
+    Dask's client connects again too, but under its old name: a scheduler that hears of the loss
+    only afterwards ends the new connection with the old one. And it does not if the scheduler
+    took its leave, to be started again. So this is somebody new each time.
     """
 
     def __init__(self, client: Client) -> None:
@@ -29,6 +32,11 @@ class Line:
 
     def _take(self, client: Client) -> None:
         self.client, self._stream = client, client.scheduler_comm
+        _forget_messages(self._stream)
+
+    def forget_messages(self) -> None:
+        """Let the scheduler forget what it has sent to those workers that it has now."""
+        self.client.run_on_scheduler(_forget_all_messages)
 
     @property
     def is_broken(self) -> bool:
@@ -68,3 +76,13 @@ class Line:
         """End what was begun here; the client that was given is left to its owner."""
         if self.client is not self._given:
             self.client.close()
+
+
+def _forget_messages(stream: Any) -> None:
+    """Keep Dask from remembering what it sent: there are checkpoints in it, up to 1 MB each."""
+    stream.recent_message_log = deque(maxlen=MESSAGES)
+
+
+def _forget_all_messages(dask_scheduler: Any) -> None:
+    for stream in dask_scheduler.stream_comms.values():
+        _forget_messages(stream)

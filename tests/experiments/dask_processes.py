@@ -20,12 +20,17 @@ def wait_for(condition):
         time.sleep(0.02)
 
 
+def dask_settings(config):
+    """Dask's configuration as environment variables."""
+    return {f"DASK_DISTRIBUTED__{name}": value for name, value in config.items()}
+
+
 class DaskProcesses:
     """A scheduler and its workers, each a process of its own, with its log in a file."""
 
     def __init__(self, folder, *, tls=(), preload="", **config):
         self.folder, self._tls, self.workers = folder, list(tls), []
-        self._environment = os.environ | {f"DASK_DISTRIBUTED__{k}": v for k, v in config.items()}
+        self._environment = os.environ | dask_settings(config)
         self.file = folder / "scheduler.json"
         self.scheduler = self._start(
             *("scheduler", "--port", "0", "--no-show", "--no-dashboard"),
@@ -122,7 +127,8 @@ class Proxy:
 def _pump(source, target):
     with suppress(OSError), source:
         while data := source.recv(1 << 16):
-            target.sendall(data)
+            with suppress(OSError):  # lost on the way
+                target.sendall(data)
 
 
 def _end(sockets):

@@ -489,6 +489,34 @@ def test_a_local_cluster_listens_on_this_machine_only_and_ends_with_its_driver(s
     wait_for(lambda: not any(each.is_running() for each in family))
 
 
+# Has no guard against being imported by a worker.
+SCRIPT = """
+import os, signal
+from symbreak.experiments import run_study
+from symbreak.experiments._connection import connect
+print("begun", flush=True)
+with connect("local", workers=1) as client:
+    def kill(update):
+        if update.status == "running" and not killed:
+            killed.extend(client.run(os.getpid).values())
+            os.kill(killed[0], signal.SIGKILL)
+    killed = []
+    print(run_study("study.toml", "a.db", cluster=client, shard=(1, 6), checkpoint_every=0.1,
+                    on_run=kill)[:2], len(killed))
+"""
+
+
+def test_a_worker_of_a_local_cluster_is_replaced_without_the_users_script(study, local, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "study.toml").write_text(TEXT)
+    command = [sys.executable, "script.py"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True)
+    out, _ = finish(process)
+    assert out == "begun (1, 0) 1"
+    assert results(tmp_path / "a.db").items() < local.items()
+
+
 def log_an_error():
     logging.getLogger("distributed.worker").error("heartbeat failed")
     print("asked", file=sys.stderr)

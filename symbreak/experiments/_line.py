@@ -70,7 +70,13 @@ class Line:
         return False
 
     def _connect(self, seconds: float) -> Client:
-        return Client(self.address, security=self._security, timeout=seconds, set_as_default=False)
+        return Client(
+            self.address,
+            security=self._security,
+            timeout=seconds,
+            set_as_default=False,
+            loop=self._given.loop,  # one of its own would outlive an attempt that fails
+        )
 
     def close(self) -> None:
         """End what was begun here; the client that was given is left to its owner."""

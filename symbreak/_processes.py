@@ -50,13 +50,33 @@ def detached_start() -> Iterator[None]:
     (where there are none, as on Windows, they must ignore it themselves). And they do not need the
     script, which may have no guard against being run again, or come from standard input.
     """
-    main = sys.modules["__main__"]
-    with _masked_interrupts(), _interrupts_afterwards():
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = main
+    with _masked_interrupts(), _interrupts_afterwards(), without_script():
+        yield
+
+
+class _Hidden:
+    """The user's script while processes are started, perhaps by several threads."""
+
+    lock = threading.Lock()
+    depth = 0
+    script: ModuleType
+
+
+@contextmanager
+def without_script() -> Iterator[None]:
+    """Start processes that do not import the user's script."""
+    with _Hidden.lock:
+        if not _Hidden.depth:
+            _Hidden.script = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")
+        _Hidden.depth += 1
+    try:
+        yield
+    finally:
+        with _Hidden.lock:
+            _Hidden.depth -= 1
+            if not _Hidden.depth:
+                sys.modules["__main__"] = _Hidden.script
 
 
 @contextmanager

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from distributed import Client, LocalCluster, Security
+from distributed import Client, LocalCluster, Nanny, Security, Worker, WorkerPlugin
 from distributed.comm.addressing import get_address_host
 
-from symbreak._processes import detached_start
+from symbreak._processes import detached_start, without_script
 from symbreak.experiments._errors import ClusterError
 
 
@@ -43,6 +45,8 @@ def connect(
     """
     security = _security(tls_ca, tls_cert, tls_key)
     if isinstance(cluster, Client):
+        if cluster.status != "running":
+            raise ClusterError(f"the client is {cluster.status}; make one that is connected.")
         yield cluster
         return
     if cluster == "local":
@@ -97,12 +101,34 @@ def _local_cluster(workers: int) -> Iterator[Client]:
         cluster = LocalCluster(
             n_workers=workers or os.cpu_count() or 1,
             threads_per_worker=1,
-            processes=True,
+            worker_class=_Nanny,
             host="127.0.0.1",
-            dashboard_address=None,
+            # no dashboard; what else there is by HTTP takes a port that nobody has
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
         )
     with cluster, Client(cluster, set_as_default=False) as client:
+        client.register_plugin(_Silence())
         yield client
+
+
+class _Nanny(Nanny):
+    """Starts its worker, also again after its death, without the user's script."""
+
+    async def instantiate(self) -> Any:
+        with without_script():
+            return await super().instantiate()
+
+
+class _Silence(WorkerPlugin):
+    """Keeps Dask's log of a worker from the terminal of its user.
+
+    A heartbeat that fails while all is being closed would be a traceback there.
+    """
+
+    name = "symbreak-silence"
+
+    def setup(self, worker: Worker) -> None:
+        logging.getLogger("distributed").handlers = [logging.NullHandler()]
 
 
 def is_exposed(address: str) -> bool:

@@ -6,22 +6,20 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from distributed import Client
-
 from symbreak.experiments._connection import is_exposed
 from symbreak.experiments._errors import ClusterError
+from symbreak.experiments._line import Line
 from symbreak.experiments._slices import describe_here, differences
 from symbreak.experiments._workers import ClusterNews
 
 LOOK_EVERY = 1.0  # seconds between looks at who is there
-GO_ON = "Finished runs and checkpoints are in the store; start again to go on."
 
 
 class Crew:
     """The workers that may work, as far as the driver knows."""
 
-    def __init__(self, client: Client, on_cluster: Callable[[ClusterNews], object]) -> None:
-        self._client, self._on_cluster = client, on_cluster
+    def __init__(self, line: Line, on_cluster: Callable[[ClusterNews], object]) -> None:
+        self._line, self._on_cluster = line, on_cluster
         self._threads: dict[str, int] = {}  # by address
         self._cpus: dict[str, str] = {}
         self._looked = -float("inf")
@@ -36,31 +34,26 @@ class Crew:
         same = [address for address, theirs in self._cpus.items() if theirs == cpu]
         return same if same and len(same) < len(self._cpus) else None
 
-    def check_scheduler(self) -> None:
-        """Refuse a scheduler that does not fit: it unpickles what is handed out."""
-        address = self._client.scheduler.address
-        if is_exposed(address):
-            self._tell(
-                f"Warning: {address} is not on this machine and the connection is not encrypted: "
-                "whoever can reach it can run code on the workers and here. Use TLS, or a tunnel.",
+    def warn_if_exposed(self) -> None:
+        """Say it if others could listen."""
+        if is_exposed(self._line.address):
+            self.tell(
+                f"Warning: {self._line.address} is not on this machine and the connection is not "
+                "encrypted: whoever can reach it can run code on the workers and here. Use TLS, "
+                "or a tunnel.",
                 warning=True,
             )
+
+    def check_scheduler(self) -> None:
+        """Refuse a scheduler that does not fit: it unpickles what is handed out."""
         try:
-            answer = self._client.run_on_scheduler(describe_here)
+            answer = self._line.client.run_on_scheduler(describe_here)
         except OSError:
             raise
         except Exception as error:  # whatever unpickling raises there
             answer = error
         if fault := _fault(answer):
-            raise _refusal(f"the scheduler at {address}: {fault}")
-
-    def check_connection(self) -> None:
-        """Raise if the scheduler cannot be reached any more."""
-        if self._client.status != "running":
-            raise ClusterError(
-                f"the connection to the scheduler at {self._client.scheduler.address} was lost: it "
-                f"has ended, or is too busy to answer. {GO_ON}"
-            )
+            raise _refusal(f"the scheduler at {self._line.address}: {fault}")
 
     def look_again(self) -> None:
         """Let the next look be now: somebody came or went."""
@@ -75,22 +68,23 @@ class Crew:
         if time.monotonic() - self._looked < LOOK_EVERY:
             return
         first = not begun and self._looked == -float("inf")
-        self.check_connection()
-        there: dict[str, int] = self._client.nthreads()
+        self._line.check()
+        there: dict[str, int] = self._line.client.nthreads()
         self._looked = time.monotonic()
         left = set(self._threads) - set(there)
         joined = self._fitting(sorted(set(there) - set(self._threads)), begun)
         self._threads = {a: n for a, n in there.items() if a in self._threads or a in joined}
         self._cpus = {a: cpu for a, cpu in (self._cpus | joined).items() if a in there}
         if joined or left or first:
-            self._tell(_presence(len(joined), len(left), self._threads))
+            self.tell(_presence(len(joined), len(left), self._threads))
         self._compare_cpus(joined)
 
     def _fitting(self, joined: list[str], begun: bool) -> dict[str, str]:
         """The CPUs of those that may work, by address."""
         if not joined:
             return {}
-        answers = self._client.run(describe_here, workers=joined, on_error="return")
+        self._line.forget_messages()
+        answers = self._line.client.run(describe_here, workers=joined, on_error="return")
         # who has left again answers with an OSError, and is asked again if it comes back
         answers = {a: answer for a, answer in answers.items() if not isinstance(answer, OSError)}
         faults = {a: fault for a, answer in answers.items() if (fault := _fault(answer))}
@@ -98,20 +92,21 @@ class Crew:
             words = "; ".join(f"worker {address}: {fault}" for address, fault in faults.items())
             if not begun:
                 raise _refusal(words)
-            self._client.retire_workers(list(faults))
-            self._tell(f"Warning: sent away {words}.", warning=True)
+            self._line.client.retire_workers(list(faults))
+            self.tell(f"Warning: sent away {words}.", warning=True)
         return {a: answer["cpu"] for a, answer in answers.items() if a not in faults}
 
     def _compare_cpus(self, joined: Mapping[str, str]) -> None:
         here = describe_here()["cpu"]
         if others := sorted(set(joined.values()) - {here}):
-            self._tell(
+            self.tell(
                 f"Warning: workers have other CPUs ({'; '.join(others)}) than this machine "
                 f"({here}): results may differ in rounding. Every record says its CPU.",
                 warning=True,
             )
 
-    def _tell(self, text: str, *, warning: bool = False) -> None:
+    def tell(self, text: str, *, warning: bool = False) -> None:
+        """Say what happens to the cluster."""
         self._on_cluster(ClusterNews(text, len(self._threads), warning))
 
 

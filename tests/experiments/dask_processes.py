@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from contextlib import suppress
+from threading import Thread, Timer
 
 DEADLINE = 120
 
@@ -18,12 +20,17 @@ def wait_for(condition):
         time.sleep(0.02)
 
 
+def dask_settings(config):
+    """Dask's configuration as environment variables."""
+    return {f"DASK_DISTRIBUTED__{name}": value for name, value in config.items()}
+
+
 class DaskProcesses:
     """A scheduler and its workers, each a process of its own, with its log in a file."""
 
     def __init__(self, folder, *, tls=(), preload="", **config):
         self.folder, self._tls, self.workers = folder, list(tls), []
-        self._environment = os.environ | {f"DASK_DISTRIBUTED__{k}": v for k, v in config.items()}
+        self._environment = os.environ | dask_settings(config)
         self.file = folder / "scheduler.json"
         self.scheduler = self._start(
             *("scheduler", "--port", "0", "--no-show", "--no-dashboard"),
@@ -77,3 +84,54 @@ class DaskProcesses:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait(DEADLINE)
+
+
+class Proxy:
+    """Stands between a driver and a scheduler, and loses connections."""
+
+    def __init__(self, address):
+        host, port = address.removeprefix("tcp://").split(":")
+        self._there = host, int(port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._pairs, self._sockets, self._down_until = [], [self._listener], 0.0
+        Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with suppress(OSError), self._listener:
+            while True:
+                here, _ = self._listener.accept()
+                if time.monotonic() < self._down_until:
+                    here.close()
+                    continue
+                there = socket.create_connection(self._there)
+                self._pairs.append((here, there))
+                self._sockets += here, there
+                Thread(target=_pump, args=(here, there), daemon=True).start()
+                Thread(target=_pump, args=(there, here), daemon=True).start()
+
+    def cut(self, seconds):
+        """Lose all connections; the scheduler hears of it when the driver has been back a while."""
+        self._down_until = time.monotonic() + seconds
+        cut, self._pairs = self._pairs, []
+        _end(here for here, _ in cut)
+        Timer(seconds + 1, _end, [[there for _, there in cut]]).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        _end(self._sockets)
+
+
+def _pump(source, target):
+    with suppress(OSError), source:
+        while data := source.recv(1 << 16):
+            with suppress(OSError):  # lost on the way
+                target.sendall(data)
+
+
+def _end(sockets):
+    for each in sockets:
+        with suppress(OSError):  # it has ended
+            each.shutdown(socket.SHUT_RDWR)

@@ -1,6 +1,8 @@
 """Studies on a Dask cluster of real processes, which are killed at awkward moments."""
 
+import gc
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -11,12 +13,23 @@ import pytest
 
 pytest.importorskip("distributed", reason="needs the extra: pip install 'symbreak[cluster]'")
 
+import joblib
+import numpy as np
 import psutil
-from distributed import Client
+from distributed import Client, get_task_stream
 
+from symbreak import load_problem, train
+from symbreak.estimators import EvolvedMLPRegressor
 from symbreak.experiments import ClusterError, Store, StudySpec, check_store, run_study
 from symbreak.experiments._connection import connect, is_exposed
-from tests.experiments.dask_processes import DEADLINE, DaskProcesses, wait_for
+from symbreak.starts import run_start
+from tests.experiments.dask_processes import (
+    DEADLINE,
+    DaskProcesses,
+    Proxy,
+    dask_settings,
+    wait_for,
+)
 
 # Runs of about half a second, so that slices of 0.1 s end inside.
 TEXT = """
@@ -71,11 +84,17 @@ def fragile(tmp_path):
         yield processes
 
 
-def start(study, store, cluster, *options):
+def start(study, store, cluster, *options, **config):
     command = [sys.executable, "-m", "symbreak", "study", str(study), "--store", str(store)]
     command += ["--cluster", str(cluster), "--checkpoint-every", str(SLICE), *options]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | dask_settings(config),
+    )
 
 
 def finish(process, code=0):
@@ -110,22 +129,74 @@ def test_a_cluster_gives_the_results_of_local_processes(study, local, cluster, t
         assert all("cpu" in json.loads(versions) for versions in store.frame().versions)
 
 
-def test_work_in_flight_is_bounded(cluster, tmp_path):
+def count_objects():
+    """Objects of this process that are symbreak's or Dask's."""
+    gc.collect()
+    modules = (str(type(thing).__module__) for thing in gc.get_objects())
+    return sum(module.startswith(("symbreak", "distributed")) for module in modules)
+
+
+def test_memory_stays_flat(cluster, tmp_path):
     spec = StudySpec.parse(
-        'problems = ["syn5"]\nmethods = ["DE-SB"]\nrepetitions = 60\nbudgets.syn5 = 200'
+        'problems = ["syn5"]\nmethods = ["DE-SB"]\nrepetitions = 150\nbudgets.syn5 = 200'
     )
-    seen = []
+    updates, tasks, objects = [], [], []
     with connect(cluster.file) as client:
-        client.wait_for_workers(3)
+        client.wait_for_workers(3, timeout=DEADLINE)
 
         def count(update):
-            seen.append(client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
+            updates.append(update.status)
+            if len(updates) % 25 == 0:
+                tasks.append(client.run_on_scheduler(count_tasks))
+                objects.append(count_objects())
 
         result = run_study(spec, tmp_path / "a.db", cluster=client, on_run=count)
         assert client.status == "running"  # it is left open
-    assert result == (60, 0, False)
-    assert len(seen) == 60
-    assert max(seen) <= 3 * 2 * 2  # two for each thread, and as many that are done but not let go
+        remembered = client.run_on_scheduler(count_messages)
+    assert result == (150, 0, False)
+    assert max(tasks) <= 3 * 2 * 2  # two for each thread, and as many that are done but not let go
+    assert max(objects[1:]) < objects[0] + 60  # fewer than one for each run that follows
+    assert 0 < remembered <= 3 * 10  # of the 150 that were sent
+
+
+def count_tasks(dask_scheduler):
+    return len(dask_scheduler.tasks)
+
+
+def count_messages(dask_scheduler):
+    return sum(len(each.recent_message_log) for each in dask_scheduler.stream_comms.values())
+
+
+def test_whom_others_can_listen_to_is_told(study, cluster, tmp_path):
+    address = cluster.address.replace("127.0.0.1", "0.0.0.0")  # "here", but not the loopback
+    with pytest.warns(UserWarning, match="is not on this machine and the connection is not enc"):
+        result = run_study(study, tmp_path / "a.db", cluster=address, shard=(1, 6))
+    assert result == (1, 0, False)
+
+
+def test_starts_of_estimators_and_the_trainer_go_to_a_cluster_and_change_nothing(cluster):
+    x = np.linspace(-1, 1, 60).reshape(-1, 1)
+    y = np.sinc(3 * x[:, 0])
+
+    def fit():
+        model = EvolvedMLPRegressor((3,), max_evaluations=12_000, random_state=0, n_jobs=-1)
+        return model.fit(x, y).model_.to_json()
+
+    def start_all(jobs):
+        return joblib.Parallel(n_jobs=-1)(joblib.delayed(run_start)(job) for job in jobs)
+
+    problem = load_problem("sinc", seed=1)
+    options = {"max_evaluations": 12_000, "seed": 3, "threads": 3}
+    alone, record = fit(), train(problem, **options)
+    with Client(cluster.address) as client, joblib.parallel_config("dask"):
+        client.wait_for_workers(3, timeout=DEADLINE)
+        with get_task_stream(client) as first:
+            assert fit() == alone
+        with get_task_stream(client) as second:
+            there = train(problem, elsewhere=start_all, **options)
+    assert first.data
+    assert second.data
+    assert there.model.to_json() == record.model.to_json()
 
 
 def test_data_files_travel(cluster, tmp_path):
@@ -208,14 +279,40 @@ def test_ctrl_c_stops_in_seconds_with_checkpoints(study, local, cluster, tmp_pat
 def test_a_lost_scheduler_is_said_and_a_second_start_finishes(study, local, fragile, tmp_path):
     fragile.add_worker()
     store = tmp_path / "a.db"
-    process = start(study, store, fragile.address)
+    process = start(study, store, fragile.address, COMM__TIMEOUTS__CONNECT="5s")
     wait_for(is_begun(store))
     fragile.scheduler.kill()
-    _, err = finish(process, code=1)
+    out, err = finish(process, code=1)
+    assert "was lost; trying again for 5 s" in out
     assert "was lost: it has ended, or is too busy to answer. Finished runs and" in err
     assert "Traceback" not in err, err
     assert run_study(study, store, workers=2).failed == 0
     assert results(store) == local
+
+
+def test_a_lost_connection_is_taken_up_again(study, local, cluster, tmp_path):
+    statuses, said = [], []
+    with Proxy(cluster.address) as proxy:
+
+        def cut(update):
+            """Twice in the middle of runs, so that others are in flight."""
+            statuses.append(update.status)
+            if statuses.count("running") in (1, 8):
+                proxy.cut(0.5)
+
+        result = run_study(
+            study,
+            tmp_path / "a.db",
+            cluster=proxy.address,
+            checkpoint_every=SLICE,
+            on_run=cut,
+            on_cluster=lambda news: said.append(news.text),
+        )
+    assert result == (6, 0, False)
+    assert statuses.count("finished") == 6
+    assert results(tmp_path / "a.db") == local
+    assert any("was lost; trying again for 30 s" in text for text in said)
+    assert said.count("cluster: connected again") >= 2
 
 
 # Kills the worker that does the second repetition of DE-SB.
@@ -342,6 +439,16 @@ def make_certificates(folder):
     ]
 
 
+def configured(tls):
+    """The same certificates in Dask's configuration."""
+    ca, certificate, key = tls[1::2]
+    return {
+        "COMM__TLS__CA_FILE": ca,
+        "COMM__TLS__CLIENT__CERT": certificate,
+        "COMM__TLS__CLIENT__KEY": key,
+    }
+
+
 def test_tls_lets_in_only_who_has_a_certificate(study, local, tmp_path):
     tls = make_certificates(tmp_path)
     store = tmp_path / "a.db"
@@ -352,6 +459,8 @@ def test_tls_lets_in_only_who_has_a_certificate(study, local, tmp_path):
         finish(start(study, store, processes.address, "--shard", "1/6", *options))
         with pytest.raises((ClusterError, ValueError), match=r"certificate|[Ss]ecurity|TLS"):
             run_study(study, store, cluster=processes.address)
+        finish(start(study, store, processes.address, "--shard", "2/6", **configured(tls)))
+    assert len(results(store)) == 2
     assert results(store).items() < local.items()
 
 
@@ -378,6 +487,47 @@ def test_a_local_cluster_listens_on_this_machine_only_and_ends_with_its_driver(s
     assert len(sockets) >= 3
     assert {socket.laddr.ip for socket in sockets} == {"127.0.0.1"}
     wait_for(lambda: not any(each.is_running() for each in family))
+
+
+# Has no guard against being imported by a worker.
+SCRIPT = """
+import os, signal
+from symbreak.experiments import run_study
+from symbreak.experiments._connection import connect
+print("begun", flush=True)
+with connect("local", workers=1) as client:
+    def kill(update):
+        if update.status == "running" and not killed:
+            killed.extend(client.run(os.getpid).values())
+            os.kill(killed[0], signal.SIGKILL)
+    killed = []
+    print(run_study("study.toml", "a.db", cluster=client, shard=(1, 6), checkpoint_every=0.1,
+                    on_run=kill)[:2], len(killed))
+"""
+
+
+def test_a_worker_of_a_local_cluster_is_replaced_without_the_users_script(study, local, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "study.toml").write_text(TEXT)
+    command = [sys.executable, "script.py"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True)
+    out, _ = finish(process)
+    assert out == "begun (1, 0) 1"
+    assert results(tmp_path / "a.db").items() < local.items()
+
+
+def log_an_error():
+    logging.getLogger("distributed.worker").error("heartbeat failed")
+    print("asked", file=sys.stderr)
+
+
+def test_workers_of_a_local_cluster_do_not_log_to_the_terminal(capfd):
+    with connect("local", workers=1) as client:
+        client.run(log_an_error)
+    words = capfd.readouterr().err
+    assert "asked" in words
+    assert "heartbeat" not in words
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,9 @@ SAME = 0.3
 EXACT = 1e-6
 #: Samples that outputs are compared on.
 MAX_SAMPLES = 1_000
-#: So many starts must have found the best optimum before it is taken for the best there is.
-ENOUGH = 3
+#: So many starts must have found the best optimum before it is taken for the best there is, of so
+#: many at least: three of three may all have missed one that most starts find.
+ENOUGH, OF_STARTS = 3, 6
 
 
 class Optimum(NamedTuple):
@@ -61,7 +62,7 @@ class Agreement(NamedTuple):
     @property
     def is_enough(self) -> bool:
         """Whether more starts are unlikely to help."""
-        return self.n_best >= ENOUGH
+        return self.n_best >= ENOUGH and self.n_starts >= OF_STARTS
 
     def __str__(self) -> str:
         starts = f"{self.n_best} of {self.n_starts} starts ended in the best network"

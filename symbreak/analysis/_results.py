@@ -49,7 +49,7 @@ class Results:
     @classmethod
     def of(cls, store: Store | Archive) -> Results:
         """Read a store, finished or not."""
-        if not isinstance(store, Store | Archive):
+        if not all(hasattr(store, frame) for frame in ("frame", "curves", "traces", "spread")):
             raise ValueError(f"store must be what open_results(path) gives, got {shown(store)}.")
         runs = _printable_names(store.frame())
         known = problem_names()

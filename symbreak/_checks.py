@@ -107,10 +107,38 @@ def check_memory(what: str, n_bytes: float, advice: str) -> None:
 
 @cache
 def total_memory() -> int:
-    """Bytes of the machine; 16 GiB where the system does not say."""
+    """Bytes of the machine, or of the container; 16 GiB where the system does not say."""
+    memory = 2**34
     with suppress(AttributeError, ValueError, OSError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return 2**34
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(memory, container_memory())
+
+
+def container_memory(root: Path = Path("/")) -> int:
+    """The least limit of the control groups that this process is in; a huge number if none."""
+    with suppress(OSError, ValueError):
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+        parts = (line.split(":", 2) for line in lines if line.count(":") >= 2)
+        return min((_group_memory(root, *names) for _, *names in parts), default=2**63)
+    return 2**63
+
+
+def _group_memory(root: Path, controllers: str, group: str) -> int:
+    """The least limit of a group and of those it is in; "max" is none.
+
+    In a container the group may have the name that it has outside, while its files are where
+    those of the uppermost group would be: all of them are looked at.
+    """
+    if controllers not in ("", "memory"):
+        return 2**63
+    v1 = controllers == "memory"
+    top = root / "sys/fs/cgroup" / ("memory" if v1 else "")
+    name = "memory.limit_in_bytes" if v1 else "memory.max"
+    limits = [2**63]
+    for folder in (Path(group.strip("/")), *Path(group.strip("/")).parents):
+        with suppress(OSError, ValueError):
+            limits.append(int((top / folder / name).read_text()))
+    return min(limits)
 
 
 def check_count(name: str, value: object, minimum: int, why: str = "") -> int:

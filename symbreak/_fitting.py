@@ -57,6 +57,8 @@ Names = tuple[str, ...]
 SEARCH_SHARE = 0.5
 #: Seconds of a long max_time that are left for what follows the last run; 5 % of a short one.
 RESERVE = 0.5
+#: Longer than anybody waits; a whole number may be too large for a float.
+MAX_TIME = 1e9
 
 
 class EvolvedNetwork(BaseEstimator):
@@ -135,7 +137,8 @@ class EvolvedNetwork(BaseEstimator):
 
     def _fit(self, X: Array, y: NDArray[Any], weights: Array | None, names: Names = ()) -> Self:
         """Fit targets (K, q), or labels (K,)."""
-        self._deadline = np.inf if self.max_time is None else time.monotonic() + self.max_time
+        seconds = np.inf if self.max_time is None else min(self.max_time, MAX_TIME)
+        self._deadline = time.monotonic() + seconds
         previous = getattr(self, "model_", None) if self.warm_start else None
         self._n_fits = 1 if previous is None else self._n_fits + 1
         seed = int(check_random_state(self.random_state).randint(2**31 - 1, size=self._n_fits)[-1])
@@ -175,7 +178,8 @@ class EvolvedNetwork(BaseEstimator):
         if validation is not None:
             y = validation[1] if classes is None else _one_hot(validation[1], classes)
             held = Dataset(inputs(validation[0]), targets(y), validation[2])
-        hidden = tuple(np.ravel(self.hidden_layer_sizes))
+        sizes = self.hidden_layer_sizes
+        hidden = tuple(sizes) if np.iterable(sizes) else (sizes,)
         return Problem(
             type(self).__name__,
             Topology((X.shape[1], *hidden, Y.shape[1]), ACTIVATIONS[self.activation]),
@@ -235,7 +239,9 @@ class EvolvedNetwork(BaseEstimator):
             budget = default_evaluations(problem)
         left = None
         if self.max_time is not None:
-            left = time_share * max(self._time_left - min(0.05 * self.max_time, RESERVE), 0.0)
+            left = time_share * max(
+                self._time_left - min(0.05 * min(self.max_time, MAX_TIME), RESERVE), 0.0
+            )
         what = f"{problem.name}, {len(problem.train):,} samples"
         bar = progress_bar(what, left) if self.verbose else nullcontext()
         with bar as show:
@@ -322,6 +328,8 @@ def weighted(X: Array, y: NDArray[Any], sample_weight: Any) -> Samples:
     """The samples that count, and how much; None if they count alike."""
     if sample_weight is None:
         return X, y, None
+    if isinstance(sample_weight, complex):  # others are refused below
+        raise ValueError("Complex data not supported: sample_weight must be real numbers.")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     counts = weights > 0
     if not counts.any():

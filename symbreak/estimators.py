@@ -26,7 +26,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from symbreak._checks import Array
+from symbreak._checks import Array, check_vectors
 from symbreak._fitting import EvolvedNetwork, column_names, weighted
 
 __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
@@ -106,11 +106,12 @@ class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, EvolvedNetwork):
         X, y = validate_data(
             self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
         )
+        y = check_vectors(y, "(K,) or (K, q)", "y")  # texts are left to us
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         self._y_is_1d = y.ndim == 1
         X, y, weights = weighted(X, y, sample_weight)
-        return self._fit(X, y.reshape(len(y), -1).astype(np.float64), weights, names)
+        return self._fit(X, y.reshape(len(y), -1), weights, names)
 
     def predict(self, X: Any) -> Array:
         """Predictions (K,) or (K, q), in the units of y."""

@@ -94,14 +94,16 @@ def _inverse_trace_and_log_det(
     by Schur's complement, ``S = J'J + alpha`` for theta.
     """
     (n, q), D = here.output_weights.shape, len(here.g)
-    U = np.sqrt(here.norms[:, None]) * here.R[:, :n]
+    # Beside sample weights of 1e20 the ridge of a column is lost in rounding, and then it is 0.
+    norms = np.where(here.norms > 0, here.norms, alpha)
+    U = np.sqrt(norms[:, None]) * (here.R[:, :n] + np.diag(here.norms <= 0))
     inverse = solve_triangular(U, np.eye(n))[:n_last]
     rounding = D * ROUNDING * float(here.G.diagonal().max())
     L = np.linalg.cholesky(np.tril(here.G) + (alpha + rounding) * np.eye(D))
     responses = (inverse @ here.H).reshape(-1, D)  # of output weights to theta
     columns = solve_triangular(L, np.hstack([np.eye(D), responses.T]), lower=True)
     trace = q * float(np.sum(inverse**2)) + float(np.sum(columns**2))
-    log_det = 2 * float(np.sum(np.log(L.diagonal()))) + q * float(np.sum(np.log(here.norms)))
+    log_det = 2 * float(np.sum(np.log(L.diagonal()))) + q * float(np.sum(np.log(norms)))
     return trace, log_det
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbreak._checks import Array
+from symbreak._checks import Array, check_kind
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem
 
@@ -35,6 +35,8 @@ class Score:
 
 def scores(model: Model, problem: Problem) -> dict[str, Score]:
     """Scores on the training, validation and test set of a problem, as far as there are any."""
+    check_kind("model", model, Model, "such as record.model")
+    check_kind("problem", problem, Problem, "as load_problem makes")
     parts = {"training": problem.train, "validation": problem.validation, "test": problem.test}
     return {name: _score(model, problem, data) for name, data in parts.items() if data is not None}
 
@@ -61,6 +63,7 @@ def sensitivity(model: Model) -> Array:
     input by its standard deviation changes the target by half of its own. Outputs of classes
     count before softmax, in no unit.
     """
+    check_kind("model", model, Model, "such as record.model")
     net = model.topology
     points = np.random.default_rng(SEED).normal(size=(N_POINTS, net.n_inputs))
     block = max(1, BLOCK // (max(net.sizes) * net.n_outputs))

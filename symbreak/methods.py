@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, get_args
@@ -113,6 +113,14 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
+def check_settings(method: str, settings: Mapping[str, Any], others: Iterable[str]) -> None:
+    """Refuse what is no setting of a method; ``others`` are arguments that may have been meant."""
+    known = find_method(method).setting_names
+    for name in settings:
+        if name not in known:
+            raise unknown(f"setting of {method}", name, (*known, *others))
+
+
 def population_size_of(method: str, problem: Problem | Topology) -> int:
     """Candidates per generation where none are asked for: the problem's, or the optimiser's."""
     row = find_method(method)
@@ -146,9 +154,7 @@ def make_optimizer(
     row = find_method(method)
     if not isinstance(problem, Problem | Topology):
         raise ValueError(f"problem must be a Problem or a Topology, got {shown(problem)}.")
-    for name in settings:
-        if name not in row.setting_names:
-            raise unknown(f"setting of {method}", name, row.setting_names)
+    check_settings(method, settings, make_optimizer.__kwdefaults__ or ())
     topology = problem.topology if isinstance(problem, Problem) else problem
     if initial_population is not None:
         name = "initial_population"

@@ -100,7 +100,11 @@ def fit_output_weights(
     A, Y = weighted_rows(A, Y, weights, alpha, shift=shift)
     kept = independent_columns(A)
     fitted = np.zeros((A.shape[1], Y.shape[1]))
-    fitted[kept] = np.linalg.lstsq(A[:, kept], Y, rcond=None)[0]
+    fitted[kept], _, rank, _ = np.linalg.lstsq(A[:, kept], Y, rcond=None)
+    if rank < np.count_nonzero(kept):
+        # It judges columns by the longest of them, and left out short ones that the error counts.
+        Q, R = np.linalg.qr(A[:, kept])
+        fitted[kept] = np.linalg.solve(R, Q.T @ Y)
     return fitted
 
 

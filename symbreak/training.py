@@ -28,7 +28,7 @@ from symbreak.evaluation import Evaluator, check_threads, network_error
 from symbreak.evidence import Choice
 from symbreak.history import History
 from symbreak.ledger import Ledger
-from symbreak.methods import find_method
+from symbreak.methods import check_settings, find_method
 from symbreak.models import Model
 from symbreak.optimizers import State
 from symbreak.optimizers._state import reading_state
@@ -85,6 +85,7 @@ def train(
     Ctrl-C ends the run after the step under way, with the best so far.
     """
     check_callable("callback", callback)
+    check_settings(method, settings, train.__kwdefaults__ or ())
     if max_evaluations is None and max_time is not None:
         max_evaluations = UNLIMITED
     run = Training(

@@ -44,6 +44,8 @@ def test_brute_force_on_a_large_network_is_refused_with_the_replica_count():
 def test_unknown_settings_are_refused_by_name_with_the_nearest_known_one():
     with pytest.raises(ValueError, match=r"unknown setting of DE 'dithr'. Did you mean 'dither'"):
         make_optimizer("DE", Topology.parse("1-3-1"), dithr=0.1)
+    with pytest.raises(ValueError, match=r"Did you mean 'population_size'"):
+        make_optimizer("DE", Topology((1, 2, 1)), populaton_size=8)
     with pytest.raises(ValueError, match=r"unknown setting of CMA-ES 'F'.* Known: .*sigma"):
         make_optimizer("CMA-ES", Topology.parse("1-3-1"), F=0.1)
 

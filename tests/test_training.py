@@ -354,3 +354,8 @@ def test_non_finite_errors_are_counted_and_the_rest_goes_on():
 def test_bad_arguments_are_refused_in_words(problem, options, message):
     with pytest.raises(ValueError, match=message):
         train(problem, **{"method": "DE", **options})
+
+
+def test_an_unknown_setting_is_refused_with_the_nearest_argument(problem):
+    with pytest.raises(ValueError, match=r"'max_evals'. Did you mean 'max_evaluations'"):
+        train(problem, "DE", max_evals=10)

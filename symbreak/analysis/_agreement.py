@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from symbreak._checks import check_kind
+from symbreak.analysis._arguments import check_frame
 from symbreak.analysis._paper import (
     PAPER_METHODS,
     TABLE_1,
@@ -55,13 +57,18 @@ def agreement(
         names: The paper's names of the problems there that are the paper's; without it all
             that have such a name are.
     """
+    means = ("n", "normalised_mean", "normalised_std")
+    tests = ("n_a", "n_b", "p", "a12", "significant")
+    summary = check_frame("summary", summary, numbers=means)
+    pairwise = check_frame("pairwise", pairwise, ("problem", "a", "b"), tests)
     if names is not None:
+        check_kind("names", names, Mapping, "from names to the paper's")  # type: ignore[type-abstract]
         summary, pairwise = (
             frame.assign(problem=frame["problem"].map(names)).dropna(subset="problem")
             for frame in (summary, pairwise)
         )
     tables = _lookup(paper_table(), "method"), _lookup(summary, "method")
-    tests = _lookup(paper_significance(), "a", "b"), _lookup(pairwise, "a", "b")
+    verdicts = _lookup(paper_significance(), "a", "b"), _lookup(pairwise, "a", "b")
     families, all_cells, all_pairs = [], [], []
     for problem, (family, methods) in product(TABLE_1, PAPER_METHODS.items()):
         place = {"problem": problem, "family": family}
@@ -70,7 +77,7 @@ def agreement(
             for method in methods
         ]
         pairs = [
-            _pair(a, b, *(test.get((problem, a, b), {}) for test in tests))
+            _pair(a, b, *(test.get((problem, a, b), {}) for test in verdicts))
             for a, b in combinations(methods, 2)
         ]
         families.append(place | _family(cells, pairs))

@@ -11,6 +11,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from symbreak._checks import check_flag, check_text
+from symbreak.analysis._arguments import WHOSE, check_counted, check_frame, check_looks, check_names
 from symbreak.analysis._style import (
     GREY,
     HEIGHT,
@@ -33,6 +35,8 @@ GOLDEN = 0.618034  # its multiples modulo 1 are spread evenly, however many ther
 PANEL = 4 * WIDTH // 9  # of three beside each other
 #: Errors on parts of the data, in the frames of runs and of rates, and what the paper calls them.
 PARTS = {"train_error": "training", "validation_error": "validation", "test_error": "test"}
+#: What says where in a run a row is.
+WHEN = ("repetition", "evaluations")
 
 
 def convergence_chart(curves: pd.DataFrame, problem: str, looks: Looks) -> alt.TopLevelMixin:
@@ -46,6 +50,7 @@ def convergence_chart(curves: pd.DataFrame, problem: str, looks: Looks) -> alt.T
         problem: Which to draw.
         looks: Those to draw, such as ``results.looks("DE")``; without runs, a method is left out.
     """
+    _check_curves("curves", curves, "error", problem, looks)
     title = titled("Best training error so far", problem)
     data = quartiles(select(curves, problem, looks), "error")
     if data.empty:
@@ -67,6 +72,9 @@ def part_convergence_charts(
         looks: Those to draw.
         shares: Whether errors are shares of samples, as in classification.
     """
+    check_flag("shares", shares)
+    _check_curves("rates", rates, None, problem, looks)
+    _check_curves("runs", runs, None, problem, looks)
     title = titled("Error rates so far" if shares else "Errors so far", problem)
     frame = until_the_end(select(rates, problem, looks), select(runs, problem, looks))
     charts: list[alt.LayerChart] = []
@@ -85,6 +93,7 @@ def part_convergence_charts(
 
 def modified_chart(traces: pd.DataFrame, problem: str, looks: Looks) -> alt.TopLevelMixin:
     """Share of candidates that the breaking modified over evaluations, where it modified any."""
+    _check_curves("traces", traces, "modified_share", problem, looks)
     title = titled("Candidates that breaking moves", problem)
     chosen = select(traces, problem, looks)
     data = quartiles(averaged(chosen), "modified_share", logarithmic=True)
@@ -106,10 +115,13 @@ def spread_chart(spread: pd.DataFrame, problem: str, looks: Looks) -> alt.TopLev
         problem: Which to draw.
         looks: Those to draw.
     """
+    _check_curves("spread", spread, "conventions", problem, looks)
     title = titled("Competing conventions", problem)
     data = quartiles(select(spread, problem, looks), "conventions", logarithmic=True)
     if data.empty:
         return nothing_yet(title)
+    if data["lower"].min() < 1:
+        raise ValueError("column 'conventions' of spread must hold numbers from 1 on.")
     axis = alt.Axis(format="~s", values=log_ticks(1, data["upper"].max()))
     y = alt.Y("median:Q", title="conventions (1: all agree)", axis=axis)
     y = y.scale(type="log", domainMin=1, nice=False)
@@ -123,6 +135,9 @@ def ecdf_chart(ecdf_frame: pd.DataFrame, looks: Looks) -> alt.TopLevelMixin:
         ecdf_frame: Columns method, evaluations, share; the points of step functions, in order.
         looks: Those to draw.
     """
+    check_frame("ecdf_frame", ecdf_frame, ("method",), ("evaluations", "share"))
+    check_counted("ecdf_frame", ecdf_frame, ("evaluations",))
+    check_looks(looks)
     title = titled("Targets reached", "all problems")
     chosen = ecdf_frame[ecdf_frame["method"].isin(looks)] if len(ecdf_frame) else ecdf_frame
     data = quartiles(chosen.assign(repetition=0), "share", logarithmic=True)
@@ -140,6 +155,9 @@ def box_chart(
     Positive values have a logarithmic axis, and in HTML a checkbox for a linear one. The axis
     says how many runs have no finite value.
     """
+    check_names(problem, looks)
+    check_frame("runs", runs, WHOSE, ("repetition", check_text("column", column)))
+    check_counted("runs", runs, ("repetition",))
     title = titled("Final errors of all runs", problem)
     chosen = select(runs, problem, looks)
     data = chosen[finite(chosen, column)]
@@ -162,6 +180,11 @@ def part_box_charts(
     runs: pd.DataFrame, problem: str, looks: Looks, *, shares: bool = True
 ) -> alt.TopLevelMixin:
     """Box plots of the final errors on training, validation and test data."""
+    check_names(problem, looks)
+    check_flag("shares", shares)
+    check_frame("runs", runs)
+    check_frame("runs", runs, WHOSE, ("repetition", *(part for part in PARTS if part in runs)))
+    check_counted("runs", runs, ("repetition",))
     title = titled("Final error rates of all runs" if shares else "Final errors", problem)
     chosen = select(runs, problem, looks)
     parts = _parts_of(chosen)
@@ -177,6 +200,17 @@ def part_box_charts(
         return nothing_yet(title)
     row = alt.hconcat(*charts, spacing=12).resolve_scale(x="shared", color="independent")
     return styled(row.properties(title=title))
+
+
+def _check_curves(
+    name: str, frame: object, value: str | None, problem: object, looks: object
+) -> None:
+    """Raise unless a frame has rows of runs with a value, or with all parts that it has."""
+    check_names(problem, looks)
+    checked = check_frame(name, frame)
+    values = [part for part in PARTS if part in checked] if value is None else [value]
+    check_frame(name, checked, WHOSE, (*WHEN, *values))
+    check_counted(name, checked, WHEN)
 
 
 def _parts_of(frame: pd.DataFrame) -> dict[str, str]:

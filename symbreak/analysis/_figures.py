@@ -16,7 +16,9 @@ from threading import Thread
 import altair as alt
 import vl_convert
 
+from symbreak._checks import shown
 from symbreak._processes import detached_start
+from symbreak.models import write_bytes
 
 FORMATS = ("svg", "png", "pdf")
 #: Enough for print and for screens; PNG takes a third of the time and space.
@@ -61,11 +63,11 @@ def figure(
 
 def check_formats(formats: Sequence[str]) -> tuple[str, ...]:
     """Formats of files; others are refused by name."""
-    if isinstance(formats, str):
-        raise TypeError(f"formats must be a sequence, such as ('svg',), got {formats!r}.")
+    if not isinstance(formats, list | tuple):
+        raise TypeError(f"formats must be a sequence, such as ('svg',), got {shown(formats)}.")
     for name in formats:
-        if name not in FORMATS:
-            raise ValueError(f"figures are saved as {', '.join(FORMATS)}, got {name!r}.")
+        if not isinstance(name, str) or name not in FORMATS:
+            raise ValueError(f"figures are saved as {', '.join(FORMATS)}, got {shown(name)}.")
     return tuple(formats)
 
 
@@ -88,13 +90,16 @@ class FigureFiles:
         spec = json.loads(one.spec)
         spec["config"] = {**spec.get("config", {}), "aria": False}  # half the size
         svg = vl_convert.vegalite_to_svg(spec)
-        path = self.folder / one.id
         if "svg" in self.formats:
-            path.with_name(f"{one.id}.svg").write_text(svg, encoding="utf-8")
+            self._write(one, "svg", svg.encode())
         if "png" in self.formats:
-            path.with_name(f"{one.id}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
+            self._write(one, "png", vl_convert.svg_to_png(svg, scale=2))
         if "pdf" in self.formats:
-            path.with_name(f"{one.id}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
+            self._write(one, "pdf", vl_convert.svg_to_pdf(svg))
+
+    def _write(self, one: Figure, ending: str, content: bytes) -> None:
+        """A file, whole or not at all; what somebody has linked there is left alone."""
+        write_bytes(self.folder / f"{one.id}.{ending}", content, follow_links=False)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import Array
+from symbreak._checks import Array, check_kind, check_text
 from symbreak.analysis._fits import Fit
 from symbreak.analysis._style import GREY, HEIGHT, ROLE_LOOKS, WIDTH, styled, titled
 
@@ -21,6 +21,8 @@ CLASS_COLORS = ("#7f868d", "#1a7fc1", "#b8860b", "#009e73", "#cc79a7", "#d55e00"
 
 def fit_chart(fit: Fit, name: str) -> alt.TopLevelMixin:
     """The data and the fit: a curve, two fields, regions of classes, or predicted against true."""
+    check_kind("fit", fit, Fit, "one of Results.fits")
+    check_text("name", name)
     n_inputs, n_outputs = fit.model.topology.n_inputs, fit.model.topology.n_outputs
     chart: Any
     if fit.model.classes:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from symbreak._checks import check_kind, shown
 from symbreak.analysis._paper import PAPER_METHODS
 
 #: What a method is in its family, in the order of tables and legends.
@@ -34,17 +35,32 @@ class Lineup:
 
     members: tuple[Member, ...]
 
+    def __post_init__(self) -> None:
+        members = check_kind("members", self.members, tuple, "of Member(method, family, role)")
+        for member in members:
+            if not isinstance(member, Member) or not all(isinstance(part, str) for part in member):
+                raise ValueError(
+                    f"members must be Member(method, family, role), three texts, got "
+                    f"{shown(member)}."
+                )
+
     @classmethod
     def of(cls, runs: pd.DataFrame) -> Lineup:
         """The methods of a frame with the columns method, family and role."""
         columns = list(Member._fields)
+        check_kind("runs", runs, pd.DataFrame, "such as Store.frame()")
+        if missing := [column for column in columns if column not in runs]:
+            raise ValueError(f"runs must have the columns {', '.join(columns)}; no {missing[0]!r}.")
         found = runs.drop_duplicates("method")[columns] if len(runs) else runs[columns]
         return cls.sorted(Member(*map(str, row)) for row in found.itertuples(index=False))
 
     @classmethod
     def sorted(cls, members: Iterable[Member]) -> Lineup:
         """Put methods in order."""
-        found = list(members)
+        try:
+            found = list(cls(tuple(members)).members)
+        except TypeError:
+            raise ValueError(f"members must be some Members, got {shown(members)}.") from None
         families = dict.fromkeys([*PAPER_METHODS, *(member.family for member in found)])
         place = {family: i for i, family in enumerate(families)}
         return cls(tuple(sorted(found, key=lambda m: (place[m.family], _rank(m.role), m.method))))

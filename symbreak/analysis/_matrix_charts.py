@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from symbreak.analysis._arguments import check_frame, check_lineup
 from symbreak.analysis._lineup import Lineup
 from symbreak.analysis._statistics import LEVEL
 from symbreak.analysis._style import (
@@ -39,6 +40,9 @@ def heat_map(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
         summary_frame: Columns problem, method, family, normalised_mean, best.
         lineup: The methods in their order.
     """
+    check_lineup(lineup)
+    texts = ("problem", "method", "family")
+    check_frame("summary_frame", summary_frame, texts, ("normalised_mean",))
     title = titled("Normalised mean errors", "dark is good; the best of a family in bold")
     columns = ["problem", "method", "family", "normalised_mean", "best"]
     data = summary_frame.reindex(columns=columns)
@@ -66,6 +70,10 @@ def significance_chart(pairwise_frame: pd.DataFrame, lineup: Lineup) -> alt.TopL
         pairwise_frame: Columns problem, family, a, b, p, p_holm, a12, significant, better, note.
         lineup: The methods in their order.
     """
+    check_lineup(lineup)
+    texts = ("problem", "family", "a", "b", "better", "note")
+    numbers = ("p", "p_holm", "a12", "significant")
+    pairwise_frame = check_frame("pairwise_frame", pairwise_frame, texts, numbers)
     title = titled("Which of two is better?", "a triangle points to it; a dot: no difference")
     problems = list(dict.fromkeys(pairwise_frame["problem"])) if len(pairwise_frame) else []
     blocks: list[alt.Chart] = []
@@ -149,7 +157,7 @@ def _verdict(row: dict[Any, Any], names: Mapping[str, str]) -> dict[str, Any]:
         "size": SYMBOLS[result][1],
         **{name: row[name] for name in ("problem", "a", "b", "note")},
         **{"p": p, "p_holm": p_holm, "a12": a12, "better": better},
-        "label": f"{names[row['a']]} : {names[row['b']]}",
+        "label": " : ".join(names.get(row[side], row[side]) for side in "ab"),
         "result": result if tested else "no test",
         "holm": bool(row["p_holm"] < LEVEL or not better),
     }

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import Array
+from symbreak._checks import Array, check_kind
 from symbreak.analysis._style import GREY, styled
 from symbreak.models import Model
 
@@ -25,6 +25,7 @@ def network_chart(model: Model) -> alt.TopLevelMixin:
     Raises:
         ValueError: if it has too many weights to be seen.
     """
+    check_kind("model", model, Model, "such as record.model")
     sizes = model.topology.sizes
     if sum(a * b for a, b in pairwise(sizes)) > MAX_WEIGHTS:
         raise ValueError(f"a network of more than {MAX_WEIGHTS:,} weights cannot be drawn.")

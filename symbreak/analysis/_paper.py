@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from symbreak._checks import check_flag
+
 #: The methods that the paper compares, in the order of its table.
 PAPER_METHODS = {
     "DE": ("DE", "DE-INV-SB", "DE-SB"),
@@ -107,6 +109,7 @@ def paper_significance(training: bool = False) -> pd.DataFrame:
 
     With ``training`` the statements on the training rates of the classification problems.
     """
+    check_flag("training", training)
     excepted = NOT_SIGNIFICANT_IN_TRAINING if training else NOT_SIGNIFICANT
     rows = []
     for problem in _CLASSIFICATION if training else TABLE_1:

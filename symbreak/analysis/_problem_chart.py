@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from symbreak._checks import check_kind
 from symbreak.problems import Dataset, Problem
 
 WIDTH, HEIGHT = 320, 240
@@ -16,6 +17,7 @@ INK = "#0072b2"
 
 def problem_chart(problem: Problem) -> alt.TopLevelMixin:
     """Draw the training data: targets over inputs, points by class, or digits as strokes."""
+    check_kind("problem", problem, Problem, "as load_problem makes")
     data = Dataset(problem.inputs.undo(problem.train.X), problem.targets.undo(problem.train.y))
     chart: Any
     if problem.name == "digits":

@@ -6,6 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from symbreak.analysis._arguments import check_frame, check_lineup
 from symbreak.analysis._lineup import Lineup
 from symbreak.analysis._style import (
     GREY,
@@ -38,6 +39,8 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
         summary_frame: Columns problem, family, method, mean.
         lineup: The methods with their roles.
     """
+    check_lineup(lineup)
+    check_frame("summary_frame", summary_frame, ("problem", "family", "method"), ("mean",))
     title = titled("How far is each method from the best?", "mean errors")
     data = _multiples(summary_frame, lineup)
     if data.empty:

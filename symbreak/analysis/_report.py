@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
+from symbreak._checks import check_callable, check_count, check_path
 from symbreak.analysis import _tables
 from symbreak.analysis._figures import (
     USUAL_FORMATS,
@@ -47,8 +48,9 @@ def write_report(
     Returns:
         The page, and what it shows.
     """
-    folder, say = Path(folder), on_step or (lambda step: None)
-    formats = check_formats(formats)
+    folder, store = check_path("folder", folder), check_path("store", store)
+    say = check_callable("on_step", on_step) or (lambda step: None)
+    formats, refresh = check_formats(formats), check_count("refresh", refresh, 0)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"a report needs a folder, and {folder} is a file.")
     say("reading the store")
@@ -61,7 +63,7 @@ def write_report(
             write_tables(results, folder)
             say("drawing charts")
             files = FigureFiles(folder / "figures", formats)
-            page = render_page(results, Path(store).stem, refresh, files, pool)
+            page = render_page(results, store.stem, refresh, files, pool)
     _write(folder / "index.html", page)  # whole, so that a browser never sees half of it
     return Report(folder / "index.html", results)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from symbreak._checks import shown
 from symbreak.analysis import _statistics, _targets
 from symbreak.analysis._agreement import Agreement, agreement
 from symbreak.analysis._fits import Fit, best_fits
@@ -48,6 +49,8 @@ class Results:
     @classmethod
     def of(cls, store: Store | Archive) -> Results:
         """Read a store, finished or not."""
+        if not all(hasattr(store, frame) for frame in ("frame", "curves", "traces", "spread")):
+            raise ValueError(f"store must be what open_results(path) gives, got {shown(store)}.")
         runs = _printable_names(store.frame())
         known = problem_names()
         found = list(dict.fromkeys(runs["problem"]))

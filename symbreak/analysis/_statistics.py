@@ -19,8 +19,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from symbreak._checks import Array
+from symbreak._checks import Array, check_text
 from symbreak._random import stream
+from symbreak.analysis._arguments import check_bootstrap, check_frame, check_lineup
 from symbreak.analysis._lineup import Lineup
 
 #: Level of significance of all tests.
@@ -44,7 +45,7 @@ def summary(
     columns = ["problem", "family", "method", "n", "mean", "std", "median", "q1", "q3"]
     columns += ["normalised_mean", "normalised_std", "normalised_median", "best", "note"]
     rows: list[dict[str, Any]] = []
-    lineup = lineup or Lineup.of(runs)
+    lineup = _checked(runs, value, lineup)
     for problem, family, samples in _families(runs, value):
         compared = lineup.compared(family)
         means = {method: samples[method].mean() for method in compared if method in samples}
@@ -67,7 +68,7 @@ def kruskal_wallis(
     Ranks are corrected for ties. Without two samples of two runs p is NaN.
     """
     columns = ["problem", "family", "methods", "statistic", "p", "significant", "ties", "note"]
-    lineup = lineup or Lineup.of(runs)
+    lineup = _checked(runs, value, lineup)
     rows = [
         {"problem": problem, "family": family, **_kruskal(samples, lineup.compared(family))}
         for problem, family, samples in _families(runs, value)
@@ -89,7 +90,7 @@ def pairwise(
     columns = ["problem", "family", "a", "b", "n_a", "n_b", "median_a", "median_b", "p", "p_holm"]
     columns += ["a12", "significant", "significant_holm", "better", "ties", "note"]
     rows: list[dict[str, Any]] = []
-    lineup = lineup or Lineup.of(runs)
+    lineup = _checked(runs, value, lineup)
     for problem, family, samples in _families(runs, value):
         compared = lineup.compared(family)
         rejected = _kruskal(samples, compared)["significant"]
@@ -123,7 +124,7 @@ def ideal_against_approximate(
     columns = ["problem", "family", "n_ideal", "n_approximate", "mean_ideal", "mean_approximate"]
     columns += ["ratio", "low", "high", "similar", "verdict", "note"]
     rows: list[dict[str, Any]] = []
-    lineup = lineup or Lineup.of(runs)
+    lineup, n_bootstrap = _checked(runs, value, lineup), check_bootstrap(n_bootstrap)
     for problem, family, samples in _families(runs, value):
         names = lineup.first(family, "exhaustive") or "", lineup.first(family, "proximity") or ""
         if any(name not in samples for name in names):
@@ -145,6 +146,13 @@ def holm(p_values: ArrayLike) -> Array:
     steps = p[order] * np.arange(len(order), 0, -1)
     p[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return p
+
+
+def _checked(runs: pd.DataFrame, value: str, lineup: Lineup | None) -> Lineup:
+    """The lineup, if runs have what is asked of them."""
+    texts = ("problem", "family", "role", "method")
+    frame = check_frame("runs", runs, texts, (check_text("value", value),))
+    return Lineup.of(frame) if lineup is None else check_lineup(lineup)
 
 
 def _families(runs: pd.DataFrame, value: str) -> Iterator[tuple[str, str, dict[str, Array]]]:

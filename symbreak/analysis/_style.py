@@ -13,6 +13,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import ArrayLike
 
+from symbreak._checks import check_kind, check_path
 from symbreak.analysis._lineup import Lineup
 
 
@@ -58,6 +59,7 @@ def looks_of(lineup: Lineup) -> dict[str, Look]:
 
     With more variants than looks, colours come again with the dash and shape of another.
     """
+    check_kind("lineup", lineup, Lineup, "such as Lineup.of(runs)")
     looks = {}
     for family in lineup.families:
         free: dict[str, Look | None] = {**ROLE_LOOKS}
@@ -189,7 +191,8 @@ class _ScriptJson(json.JSONEncoder):
 
 def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
     """Write a chart in the format that the file's name ends with."""
-    path = Path(path)
+    check_kind("chart", chart, alt.TopLevelMixin, "as the analysis draws them")
+    path = check_path("path", path)
     if path.suffix not in FORMATS:
         raise ValueError(f"a chart is saved as {', '.join(FORMATS)}, got {str(path)!r}.")
     if not path.resolve().parent.is_dir():

@@ -7,8 +7,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from symbreak._checks import Array, IntArray
+from symbreak._checks import Array, IntArray, check_finite, check_kind, check_vectors
 from symbreak.analysis._style import GREY, HEIGHT, WIDTH, log_switch, styled, switched
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem
@@ -37,13 +38,29 @@ def training_chart(
         evaluations: When the error of the run improved.
         errors: To what.
     """
+    check_kind("model", model, Model, "such as record.model")
+    check_kind("problem", problem, Problem, "as load_problem makes")
+    curve = _check_curve(evaluations, errors)
     panels = [_confusion(model, problem)] if model.classes else _fits(model, problem)
     columns = 3 if len(panels) < 3 else 2  # several targets stand below each other
-    chart = alt.concat(*panels, _convergence(evaluations, errors), columns=columns)
+    chart = alt.concat(*panels, _convergence(*curve), columns=columns)
     title = alt.TitleParams(
         problem.name, subtitle=f"{model.topology} network, {model.task}", anchor="start", offset=12
     )
     return styled(chart.properties(title=title))
+
+
+def _check_curve(evaluations: ArrayLike, errors: ArrayLike) -> tuple[Array, Array]:
+    """Two vectors of equal length, with at least one entry."""
+    at = check_vectors(evaluations, "(n,)", "evaluations")
+    values = check_vectors(errors, "(n,)", "errors")
+    if at.ndim != 1 or at.shape != values.shape or not len(at):
+        raise ValueError(
+            "evaluations and errors must be vectors of one length, at least 1, got shapes "
+            f"{at.shape} and {values.shape}."
+        )
+    check_finite("evaluations", at)
+    return at, values
 
 
 def _parts(problem: Problem) -> dict[str, Dataset]:
@@ -153,7 +170,7 @@ def _confusion(model: Model, problem: Problem) -> Any:
     ).resolve_scale(color="independent")
 
 
-def _convergence(evaluations: IntArray, errors: Array) -> Any:
+def _convergence(evaluations: Array, errors: Array) -> Any:
     """Best error over evaluations."""
     rows = np.unique(np.linspace(0, len(errors) - 1, min(len(errors), MAX_POINTS)).astype(int))
     frame = pd.DataFrame({"evaluations": evaluations[rows], "error": errors[rows]})

@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
+from symbreak._checks import check_kind
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW
 
@@ -19,6 +20,7 @@ MANY = 4
 
 def summary_sentences(results: Results) -> list[str]:
     """A few sentences for the head of a report; nothing in them is not in its tables."""
+    check_kind("results", results, Results, "such as Results.of(store)")
     if results.runs.empty:
         return ["The store holds no finished run yet."]
     sentences = [_extent(results), *best_sentences(results)]
@@ -29,6 +31,7 @@ def summary_sentences(results: Results) -> list[str]:
 
 def conclusions(results: Results) -> list[str]:
     """The shortest summary: extent, winners, how sure that is, and warnings."""
+    check_kind("results", results, Results, "such as Results.of(store)")
     if results.runs.empty:
         return summary_sentences(results)
     certain = [family_sentences(results, family)[:1] for family in results.lineup.families]

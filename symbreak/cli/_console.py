@@ -33,6 +33,11 @@ def shown(text: object) -> str:
     return escape("".join(printable))
 
 
+def counted(n: int, noun: str) -> str:
+    """``1 run``, ``2 runs``."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def check_out(option: str, path: Path, *suffixes: str) -> None:
     """Refuse a file to write that could not be written, before any work is done."""
     if path.is_dir() or not path.resolve().parent.is_dir():

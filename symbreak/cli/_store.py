@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from symbreak.cli._console import console, fail
+from symbreak.cli._console import console, counted, fail
 from symbreak.experiments import (
     Store,
     check_store,
@@ -33,7 +33,7 @@ def merge(
 ) -> None:
     """Join stores, such as those of shards; conflicting results are refused."""
     added = merge_stores(target, sources)
-    _say(f"{added:,} runs added to {target}")
+    _say(f"{counted(added, 'run')} added to {target}")
 
 
 @app.command()

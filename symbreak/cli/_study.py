@@ -17,7 +17,7 @@ from rich.progress import track
 from rich.table import Table
 
 from symbreak._checks import check_count, check_real
-from symbreak.cli._console import console
+from symbreak.cli._console import console, counted
 from symbreak.cli._study_view import StudyView, duration
 from symbreak.experiments import (
     BUILT_IN,
@@ -119,11 +119,13 @@ def _connected(
 
 def _print_end(result: StudyResult, study: str, store: Path) -> None:
     """What was done and how to go on; the exit code says the same."""
-    console.print(f"{result.finished:,} runs added to {store}", markup=False, soft_wrap=True)
+    console.print(
+        f"{counted(result.finished, 'run')} added to {store}", markup=False, soft_wrap=True
+    )
     again = f"symbreak study {study} --store {store}"
     if result.failed:
         console.print(
-            f"{result.failed:,} runs failed; why is in the store. Try again with: "
+            f"{counted(result.failed, 'run')} failed; why is in the store. Try again with: "
             f"{again} --retry-failed",
             markup=False,
             soft_wrap=True,
@@ -147,11 +149,10 @@ def _extent(spec: StudySpec, counts: Counter[tuple[str, str]], shard: tuple[int,
     name, part = f"[bold]{escape(spec.name)}[/bold]", f" of shard {i}/{n}" if n > 1 else ""
     if not counts:
         return f"{name}: nothing to do, all {planned:,} runs{part} are there"
-    sizes = f"{len(spec.problems)} problems, {len(spec.methods)} methods"
-    return (
-        f"{name}: {counts.total():,} runs to do of {planned:,}{part} "
-        f"({sizes}, {spec.repetitions} repetitions)"
-    )
+    parts = {"problem": len(spec.problems), "method": len(spec.methods)}
+    parts["repetition"] = spec.repetitions
+    sizes = ", ".join(counted(number, noun) for noun, number in parts.items())
+    return f"{name}: {counted(counts.total(), 'run')} to do of {planned:,}{part} ({sizes})"
 
 
 def _parse_shard(text: str) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
+from symbreak._checks import check_kind, check_path
 from symbreak.experiments._errors import StoreError
 from symbreak.experiments._store import Store
 
@@ -45,7 +46,8 @@ def write_archive(store: Store, folder: str | Path) -> list[Path]:
     Raises:
         ValueError: if there are different runs of the same problem, method and repetition.
     """
-    folder = Path(folder)
+    check_kind("store", store, Store, "Store(path)")
+    folder = check_path("folder", folder)
     old = read_archive(folder) if (folder / HEAD).exists() else None
     new = _frames(store)
     _check_names(new["runs"], old.frame() if old else new["runs"], folder)
@@ -73,7 +75,8 @@ def read_archive(folder: str | Path) -> Archive:
 
 def open_results(path: str | Path) -> Store | Archive:
     """A store to read from, or an archive if the path is a folder."""
-    return Archive(path) if Path(path).is_dir() else Store(path, create=False, read_only=True)
+    path = check_path("path", path)
+    return Archive(path) if path.is_dir() else Store(path, create=False, read_only=True)
 
 
 class Archive:
@@ -84,7 +87,7 @@ class Archive:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.path = Path(folder)
+        self.path = check_path("folder", folder)
         try:
             self._head = json.loads((self.path / HEAD).read_text(encoding="utf-8"))
             found = self._head["format"]

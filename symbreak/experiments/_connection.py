@@ -13,6 +13,7 @@ from typing import Any
 from distributed import Client, LocalCluster, Nanny, Security, Worker, WorkerPlugin
 from distributed.comm.addressing import get_address_host
 
+from symbreak._checks import check_count, check_path
 from symbreak._processes import detached_start, without_script
 from symbreak.experiments._errors import ClusterError
 
@@ -49,11 +50,11 @@ def connect(
             raise ClusterError(f"the client is {cluster.status}; make one that is connected.")
         yield cluster
         return
-    if cluster == "local":
+    if isinstance(cluster, str) and cluster == "local":
         with _local_cluster(workers) as client:
             yield client
         return
-    if workers:
+    if check_count("workers", workers, 0):
         raise ValueError("workers are for a local cluster; another one has those that it has.")
     where = _where(cluster)
     try:
@@ -69,10 +70,10 @@ def connect(
 
 def _where(cluster: str | Path) -> dict[str, str]:
     """The argument of ``Client`` that says where the scheduler is."""
-    if Path(cluster).is_file():
+    if isinstance(cluster, str) and "://" in cluster:
+        return {"address": cluster}
+    if check_path("cluster", cluster).is_file():
         return {"scheduler_file": str(cluster)}
-    if "://" in str(cluster):
-        return {"address": str(cluster)}
     raise ValueError(
         "cluster must be 'local', an address such as tcp://host:8786, a scheduler file that "
         f"exists, or a client, got {str(cluster)!r}."
@@ -81,12 +82,12 @@ def _where(cluster: str | Path) -> dict[str, str]:
 
 def _security(*files: str | Path | None) -> Security | None:
     """Certificates as Dask takes them; None leaves them to its configuration."""
-    if not any(files):
+    if all(file is None for file in files):
         return None
-    if not all(files):
+    if any(file is None for file in files):
         raise ValueError("tls needs all three: the authority, the certificate and its key.")
     for file in files:
-        if not Path(str(file)).is_file():
+        if not check_path("a certificate or key", file).is_file():
             raise ValueError(f"there is no certificate or key {str(file)!r}.")
     ca, cert, key = map(str, files)
     return Security(

@@ -11,7 +11,7 @@ import os
 import signal
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -19,7 +19,14 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from symbreak._checks import check_callable, check_count, check_kind, check_real, shown
+from symbreak._checks import (
+    check_callable,
+    check_count,
+    check_flag,
+    check_kind,
+    check_real,
+    shown,
+)
 from symbreak._interrupts import deferred_interrupts
 from symbreak._processes import detached_start, end_with_parent
 from symbreak.experiments._errors import StoreError
@@ -104,6 +111,9 @@ def run_study(
     if check_count("workers", workers, 0) > MAX_WORKERS:
         raise ValueError(f"workers must be at most {MAX_WORKERS:,}, got {shown(workers)}.")
     check_callable("on_run", on_run)
+    check_callable("on_cluster", on_cluster)
+    check_flag("retry_failed", retry_failed)
+    known = _check_keys(known)
     seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
     shard = check_shard(shard)
     if not isinstance(store, Store):
@@ -137,6 +147,13 @@ def run_study(
             on_run=tell,
             on_cluster=on_cluster,
         )
+
+
+def _check_keys(known: Collection[str]) -> Collection[str]:
+    """Return keys of runs; a text is none, though it holds others."""
+    if not isinstance(known, list | tuple | Set) or not all(isinstance(key, str) for key in known):
+        raise ValueError(f"known must be keys of runs, such as Archive.keys, got {shown(known)}.")
+    return known
 
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:

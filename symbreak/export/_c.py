@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from symbreak._checks import Array, check_choice
-from symbreak.export._parts import facts, labels
+from symbreak._checks import Array, check_choice, check_text, shown
+from symbreak.export._parts import check_model, facts, labels
 from symbreak.models import Model
 
 Real = Literal["double", "float"]
@@ -40,11 +40,12 @@ def to_c(model: Model, name: str = "model", real: Real = "double") -> str:
     Raises:
         ValueError: if the name is no identifier, or a number of the model is no float.
     """
+    check_model(model)
     check_choice("real", real, ("double", "float"))
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name):
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", check_text("name", name)):
         raise ValueError(
             f"name must be an identifier of C: a letter, then letters, digits and '_', at most 31 "
-            f"in all, got {name!r}."
+            f"in all, got {shown(name)}."
         )
     code = "\n".join([_interface(model), _tables(model, real), _functions(model)])
     code = code.replace("NAME", name).replace("REAL", real)

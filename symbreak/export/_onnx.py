@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbreak._checks import Array
-from symbreak.export._parts import facts, labels
+from symbreak.export._parts import check_model, facts, labels
 from symbreak.models import Model
 
 #: Old enough for runtimes of the last years.
@@ -24,6 +24,7 @@ def to_onnx(model: Model) -> bytes:
     Raises:
         ValueError: if the package onnx is missing.
     """
+    check_model(model)
     try:
         import onnx
         from onnx import helper

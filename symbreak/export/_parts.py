@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from symbreak._checks import check_kind
 from symbreak._version import __version__
 from symbreak.models import Model
 
 #: More facts, or longer ones, are not a comment any more.
 MAX_FACTS, MAX_LENGTH = 20, 80
+
+
+def check_model(model: object) -> Model:
+    """Return a model."""
+    return check_kind("model", model, Model, "such as record.model or Model.load(path)")
 
 
 def facts(model: Model) -> list[str]:

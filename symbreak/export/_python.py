@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symbreak.export._parts import facts, labels
+from symbreak.export._parts import check_model, facts, labels
 from symbreak.models import Model
 
 ACTIVATIONS = {
@@ -20,6 +20,7 @@ def to_python(model: Model) -> str:
     They answer what ``model.outputs`` and ``model.predict`` do, in the units of the data. Names and
     labels stand in it as literals and comments only, so that they cannot execute anything.
     """
+    check_model(model)
     layers = [layer.tolist() for layer in model.topology.layers(model.theta)]
     weights = model.output_weights.T
     shifts = weights[:, -1].tolist() if model.output_shift else [0.0] * len(weights)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from symbreak._checks import Array
+from symbreak._checks import Array, check_path
 from symbreak.problems._tables import (
     MAX_BYTES,
     Faults,
@@ -104,12 +104,15 @@ def read_npz(path: Path) -> ArrayTable:
     return ArrayTable(path, dict(zip(names, arrays.values(), strict=True)), True, names[-1:])
 
 
-def read_arrays(path: Path) -> dict[str, Column]:
+def read_arrays(path: str | Path) -> dict[str, Column]:
     """All arrays of an ``.npz`` file; none may hold objects, and their sizes must be as said.
 
     Raises:
         ValueError: if the file is not one of plain arrays, is damaged, encrypted or too large.
     """
+    path = check_path("path", path)
+    if not path.is_file():
+        raise ValueError(f"there is no file {str(path)!r}.")
     with path.open("rb") as file:
         try:
             return _read_archive(path, file)

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._checks import unknown
+from symbreak._checks import check_text, unknown
 from symbreak._random import stream
 from symbreak.problems._problem import Problem
 from symbreak.topology import Topology
@@ -40,6 +40,7 @@ def register_problem(
         **settings: Other arguments of ``Problem.from_arrays``.
     """
     topology = Topology.parse(net)
+    check_text("name", name)
 
     def register(draw: Draw) -> Draw:
         def make(rng: Generator) -> Problem:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from symbreak._checks import Array, IntArray, unknown
+from symbreak._checks import Array, IntArray, shown, unknown
 
 #: Neither an expanded file nor a table may be larger.
 MAX_BYTES = 2 * 2**30
@@ -69,10 +69,12 @@ class Table(Protocol):
 
 def find_columns(table: Table, names: Sequence[str]) -> list[int]:
     """Where columns are in a table; a ValueError names the nearest one."""
+    if not isinstance(names, list | tuple) or not names:
+        raise ValueError(f"names must be a list of columns, at least one, got {shown(names)}.")
     places = {name: i for i, name in enumerate(table.names)}
     for name in names:
-        if name not in places:
-            near = difflib.get_close_matches(str(name), table.names[:MAX_COMPARED])
+        if not isinstance(name, str) or name not in places:
+            near = difflib.get_close_matches(shown(name), table.names[:MAX_COMPARED])
             known = dict.fromkeys([*table.names[:SHOWN_NAMES], *near])  # not all of thousands
             raise unknown(f"column of {table.path.name}", name, known)
     return [places[name] for name in names]
@@ -99,8 +101,8 @@ def too_large(path: Path, limit: int = MAX_BYTES) -> ValueError:
 
 def short(items: Sequence[Any], limit: int = SHOWN) -> list[str]:
     """The first few items as texts, and how many more there are."""
-    shown = [str(item) for item in items[:limit]]
-    return [*shown, f"{len(items) - limit:,} more"] if len(items) > limit else shown
+    first = [str(item) for item in items[:limit]]
+    return [*first, f"{len(items) - limit:,} more"] if len(items) > limit else first
 
 
 def check_magic(path: Path, start: bytes) -> None:
@@ -154,9 +156,9 @@ class Faults:
             f"column {column!r} has {kind}{_places(fault, kind)}"
             for (column, kind), fault in self._found.items()
         ]
-        shown = short(parts)
+        some = short(parts)
         return ValueError(
-            f"{path}: expected finite numbers, but {'; '.join(shown)}. Remove or encode these, or "
+            f"{path}: expected finite numbers, but {'; '.join(some)}. Remove or encode these, or "
             "leave the column out (ignore, --ignore)."
         )
 

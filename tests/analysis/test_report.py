@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbreak.analysis import write_report
+from symbreak.analysis import separation_chart, write_report
+from symbreak.analysis._figures import FigureFiles, figure
 from symbreak.experiments import Store, StudySpec, run_study
 
 EVIL = "<script>alert(1)</script>\\u001b[31m\\u2028[/x]"  # as TOML spells it
@@ -60,9 +61,9 @@ def test_all_files_are_there(report):
     assert {f"problem-{i}-family-{f}-convergence" for i in range(4) for f in (0, 1)} <= stems
     assert {f"problem-{i}-fit" for i in range(4)} <= stems
     assert len(figures) == 3 * len(stems)
-    for figure in figures:
-        signature = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}[figure.suffix]
-        assert figure.read_bytes().startswith(signature)
+    for file in figures:
+        signature = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}[file.suffix]
+        assert file.read_bytes().startswith(signature)
     assert sum(file.stat().st_size for file in report.rglob("*")) < 15e6
 
 
@@ -290,3 +291,13 @@ def test_hovering_shows_values(page, report):
     page.run("return new Promise(done => setTimeout(() => done(true), 300))")
     tooltip = page.run("return document.querySelector('#vg-tooltip-element')?.textContent || ''")
     assert "evaluations" in tooltip
+
+
+def test_a_figure_replaces_a_link_and_leaves_what_it_points_to(tmp_path):
+    (precious := tmp_path / "precious").write_text("mine")
+    (folder := tmp_path / "figures").mkdir()
+    (folder / "idea.svg").symlink_to(precious)
+    FigureFiles(folder, ("svg",)).save([figure("idea", separation_chart(), title="idea")])
+    assert precious.read_text() == "mine"
+    assert [path.name for path in folder.iterdir()] == ["idea.svg"]  # no draft is left
+    assert (folder / "idea.svg").read_text().startswith("<svg")

@@ -14,10 +14,14 @@ from symbreak.experiments import (
     export_ioh,
     merge_stores,
     missing_runs,
+    open_results,
+    read_archive,
     relative_work,
     run_study,
     seconds_per_evaluation,
+    write_archive,
 )
+from symbreak.experiments._connection import connect
 from tests.awkward.values import CALLABLE, complaints, each
 
 RUN = RunSpec("syn5", "DE", 0, 100, 0, 0)
@@ -76,9 +80,20 @@ CALLS = {
     "run_study(store=v)": lambda v: run_study(SPEC, v, workers=1, shard=(2, 2)),
     **each(
         "run_study({}=v)",
-        ("workers", "shard", "checkpoint_every"),
+        ("workers", "shard", "checkpoint_every", "retry_failed", "known", "on_run", "on_cluster"),
         lambda v, name: run_study(SPEC, "done.db", **{"workers": 1, name: v}),
     ),
+    "run_study(cluster=v)": lambda v: run_study(SPEC, "done.db", cluster=v),
+    **each(
+        "connect({}=v)",
+        ("cluster", "workers", "tls_ca", "tls_cert", "tls_key"),
+        lambda v, name: connect(**{"cluster": "no scheduler", name: v}).__enter__(),
+    ),
+    "connect(tls=v)": lambda v: connect("x", tls_ca=v, tls_cert=v, tls_key=v).__enter__(),
+    "read_archive(v)": read_archive,
+    "open_results(v)": lambda v: open_results(v).close(),
+    "write_archive(v)": lambda v: write_archive(v, "archive"),
+    "write_archive(folder=v)": stored(write_archive),
     "missing_runs(v)": stored(lambda store, v: list(missing_runs(v, store))),
     "missing_runs(store=v)": lambda v: list(missing_runs(SPEC, v)),
     "missing_runs(shard=v)": stored(lambda store, v: list(missing_runs(SPEC, store, shard=v))),

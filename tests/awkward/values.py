@@ -2,6 +2,7 @@
 
 import linecache
 import math
+import traceback
 import warnings
 from collections.abc import Mapping
 from datetime import datetime
@@ -102,13 +103,15 @@ AWKWARD = {
 CALLABLE = ("type", "function")
 
 
-def complaints(call, but=()):
+def complaints(call, but=(), also=None):
     """What is wrong with the answers of a call to the values, by their names."""
-    found = {name: _complaint(call, make()) for name, make in AWKWARD.items() if name not in but}
+    values = {name: make() for name, make in AWKWARD.items() if name not in but}
+    found = {name: complaint(call, value, also) for name, value in values.items()}
     return {name: wrong for name, wrong in found.items() if wrong}
 
 
-def _complaint(call, value):
+def complaint(call, value, also=None):
+    """What is wrong with an answer; ``also`` is a folder of others whose errors are in words."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -116,14 +119,20 @@ def _complaint(call, value):
     except OSError:
         return ""  # the system's own words about a file
     except Exception as error:
-        trace = error.__traceback__
-        while trace.tb_next is not None:
-            trace = trace.tb_next
-        file, number = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        places = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+        file, number = places[-1]
         own = file.startswith(HOME) and linecache.getline(file, number).strip().startswith("raise")
-        if own and isinstance(error, ValueError | TypeError | StoreError):
+        theirs = also is not None and any(place.startswith(also) for place, _ in places)
+        if (own or theirs) and isinstance(error, ValueError | TypeError | StoreError):
             return ""
-        return f"{type(error).__name__}: {error!s:.150} at {file}:{number}"
+        return f"{type(error).__name__}: {_text(error)} at {file}:{number}"
+
+
+def _text(error):
+    try:
+        return f"{error!s:.150}"
+    except ValueError:  # about a number with too many digits to be printed
+        return "no text"
 
 
 def has_nan(value):
@@ -137,6 +146,10 @@ def has_nan(value):
     if isinstance(value, list | tuple):
         return any(map(has_nan, value))
     return isinstance(value, float) and math.isnan(value)
+
+
+def nothing(answer):
+    """For answers that are not looked at, such as charts and frames with gaps."""
 
 
 def each(template, names, call):

@@ -37,6 +37,10 @@ class CrossEntropy:
         self.weight = float(weights.sum())
         self._share = weights / self.weight
         n_last, q = topology.hidden[-1], topology.n_outputs
+        ends = np.cumsum([rows * columns for rows, columns in topology.shapes])
+        self._slices = [
+            slice(end - n * m, end) for end, (n, m) in zip(ends, topology.shapes, strict=True)
+        ]
         self._held = np.ones(topology.dim + (n_last + shift) * q)  # what the ridge holds
         self._held[topology.dim + n_last * q :] = 0.0
 
@@ -101,23 +105,28 @@ class CrossEntropy:
     def _mean(self, log_p: Array) -> float:
         return float(-self._share @ np.sum(self._Y * log_p, axis=1))
 
+    def _layers(self, x: Array) -> list[Array]:
+        """What ``Topology.layers`` gives, without its checks: this is called very often."""
+        pairs = zip(self._slices, self._net.shapes, strict=True)
+        return [x[where].reshape(shape) for where, shape in pairs]
+
     def _output_weights(self, x: Array) -> Array:
         return x[self._net.dim :].reshape(-1, self._net.n_outputs)
 
     def _forward(self, x: Array, rows: slice = slice(None)) -> tuple[list[Array], list[Array]]:
         """Outputs of all layers, inputs first and a last column of 1 if there is a shift; sums."""
         outputs, sums = [self._X[rows]], []
-        for layer in self._net.layers(x[: self._net.dim]):
+        for layer in self._layers(x):
             sums.append(outputs[-1] @ layer[:, :-1].T + layer[:, -1])
             outputs.append(self._net.activation.f(sums[-1]))
         if self._shift:
-            outputs[-1] = np.column_stack([outputs[-1], np.ones(len(outputs[-1]))])
+            outputs[-1] = _with_ones(outputs[-1])
         return outputs, sums
 
     def _deltas(self, x: Array, outputs: list[Array], sums: list[Array], d: Array) -> list[Array]:
         """Derivatives by the weighted sums of the hidden layers, the last one first."""
         net, deltas = self._net, []
-        layers = net.layers(x[: net.dim])
+        layers = self._layers(x)
         for i in range(len(layers) - 1, -1, -1):
             a = outputs[i + 1][:, : net.hidden[i]]
             deltas.append(d * net.activation.df(sums[i], a))
@@ -128,16 +137,19 @@ class CrossEntropy:
         inputs = reversed(outputs[:-1])
         deltas = self._deltas(x, outputs, sums, d)
         pairs = zip(deltas, inputs, strict=True)
-        return [np.column_stack([delta.T @ a, delta.sum(axis=0)]) for delta, a in pairs]
+        return [delta.T @ _with_ones(a) for delta, a in pairs]
 
     def _per_sample(self, x: Array, outputs: list[Array], sums: list[Array], d: Array) -> Array:
         """Derivatives (K, D) by theta of what has derivatives ``d`` by the last hidden layer."""
         pairs = zip(self._deltas(x, outputs, sums, d), reversed(outputs[:-1]), strict=True)
-        parts = [
-            (delta[:, :, None] * np.column_stack([a, np.ones(len(a))])[:, None])
-            for delta, a in pairs
-        ]
+        parts = [(delta[:, :, None] * _with_ones(a)[:, None]) for delta, a in pairs]
         return np.hstack([part.reshape(len(d), -1) for part in reversed(parts)])
+
+
+def _with_ones(a: Array) -> Array:
+    wider = np.ones((len(a), a.shape[1] + 1))
+    wider[:, :-1] = a
+    return wider
 
 
 def _log_softmax(z: Array) -> Array:

@@ -26,7 +26,7 @@ from symbreak.network import (
     hidden_outputs,
 )
 from symbreak.plans import short_search
-from symbreak.probabilities import calibrated
+from symbreak.probabilities import PLAIN_RIDGE, Probable, log_loss, with_probabilities
 from symbreak.problems import Dataset, Problem, Scaling
 from symbreak.records import Progress, RunRecord
 
@@ -70,19 +70,19 @@ def _first_samples(data: Dataset, n: int, after: int = 0) -> Dataset:
     return Dataset(data.X[after : after + n], data.y[after : after + n], weights)
 
 
-def with_probabilities(model: Model, problem: Problem) -> Model:
-    """The model of classes with probabilities; another one as it is.
+def classified(
+    model: Model, problem: Problem, may_go_on: Callable[[], bool]
+) -> tuple[Probable, float]:
+    """A model of classes, polished by cross-entropy; and what is left of that.
 
-    Samples of which a search needs a part only are too many to be learned by heart: then that part
-    is for the output layer, and the next one says how strongly to hold it.
+    Samples of which a polish needs a part only are too many to be learned by heart: the ridge
+    makes no difference.
     """
-    if problem.task != "classification":
-        return model
-    part = part_of(problem, SEARCH_SAMPLES)
-    if part is not problem and problem.validation is None:
-        n = len(part.train)
-        part = replace(part, validation=_first_samples(problem.train, n, after=n))
-    return calibrated(model, part)
+    part = part_of(problem, POLISH_SAMPLES)
+    if part is not problem and problem.alpha == "auto":
+        part = replace(part, alpha=PLAIN_RIDGE)
+    found = with_probabilities(model, part, may_go_on)
+    return found, log_loss(found.model, part.train)
 
 
 def n_effective_parameters(problem: Problem, record: RunRecord) -> float:
@@ -104,7 +104,7 @@ def refitted(model: Model, problem: Problem, alpha: float) -> Model:
 
 
 def loss_of(model: Model, problem: Problem) -> float:
-    """Mean squared error on the training samples, before classes have probabilities."""
+    """Mean squared error on the training samples of outputs fitted by least squares."""
     A, Y = _condensed(model, problem.train)
     weights = problem.train.weights
     total = len(problem.train) if weights is None else float(weights.sum())

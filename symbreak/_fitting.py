@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -26,6 +26,7 @@ from symbreak._checks import Array
 from symbreak._estimation import (
     POLISH_SAMPLES,
     SEARCH_SAMPLES,
+    classified,
     default_evaluations,
     loss_of,
     merge_samples,
@@ -36,8 +37,8 @@ from symbreak._estimation import (
     refitted,
     rescaled_theta,
     standardise,
-    with_probabilities,
 )
+from symbreak._interrupts import deferred_interrupts
 from symbreak._ridge import cross_validated, is_worthwhile
 from symbreak.activations import ACTIVATIONS
 from symbreak.evidence import evidence
@@ -53,10 +54,11 @@ from symbreak.training import train
 Samples = tuple[Array, NDArray[Any], Array | None]  # inputs, targets, weights
 Names = tuple[str, ...]
 
-#: Where a part of the samples is searched first, its share of the budget.
+#: Where a part of the samples is searched first, its share of the budget; and of the time for
+#: classes, before cross-entropy.
 SEARCH_SHARE = 0.5
-#: Seconds of a long max_time that are left for what follows the last run; 5 % of a short one.
-RESERVE = 0.5
+#: Seconds of a long max_time that are left for what cannot be cut short; 10 % of a short one.
+RESERVE = 1.0
 #: Longer than anybody waits; a whole number may be too large for a float.
 MAX_TIME = 1e9
 
@@ -138,15 +140,19 @@ class EvolvedNetwork(BaseEstimator):
     def _fit(self, X: Array, y: NDArray[Any], weights: Array | None, names: Names = ()) -> Self:
         """Fit targets (K, q), or labels (K,)."""
         seconds = np.inf if self.max_time is None else min(self.max_time, MAX_TIME)
-        self._deadline = time.monotonic() + seconds
+        self._deadline = time.monotonic() + seconds - min(0.1 * seconds, RESERVE)
         previous = getattr(self, "model_", None) if self.warm_start else None
         self._n_fits = 1 if previous is None else self._n_fits + 1
         seed = int(check_random_state(self.random_state).randint(2**31 - 1, size=self._n_fits)[-1])
         problem = self._problem(*self._divide((X, y, weights), seed), names)
         initial = None if previous is None else self._continued(previous, problem)
-        records = self._train(problem, seed, initial)
-        self._check(records)
-        self._learn(problem, records)
+        interrupted = threading.Event()
+        with deferred_interrupts(interrupted.set):
+            records = self._train(problem, seed, initial)
+            self._check(records)
+            self._learn(problem, records, lambda: self._may_go_on(interrupted))
+        if interrupted.is_set():
+            warnings.warn("Training interrupted by user.", stacklevel=4)
         return self
 
     def _divide(self, samples: Samples, seed: int) -> tuple[Samples, Samples | None]:
@@ -211,21 +217,24 @@ class EvolvedNetwork(BaseEstimator):
         return rescaled_theta(previous, problem.inputs)
 
     def _train(self, problem: Problem, seed: int, initial: Array | None) -> list[RunRecord]:
-        """One run; or one on a part of many samples, and a polish of its network on more."""
+        """One run; or one on a part of many samples, and a polish of its network on more.
+
+        Classes are polished by cross-entropy afterwards.
+        """
         budget, part = self.max_evaluations, part_of(problem, SEARCH_SAMPLES)
+        if self._task == "classification":
+            searched = part if self._restarts else problem
+            return [self._run(searched, SEARCH_SHARE, budget, seed=seed, initial=initial)]
         if part is problem or not self._restarts:
             return [self._run(problem, 1.0, budget, seed=seed, initial=initial)]
         half = None if budget is None else round(SEARCH_SHARE * budget)
         search = self._run(part, SEARCH_SHARE, half, seed=seed, initial=initial)
         if search.model is None or search.stopped == "interrupted":
             return [search]
-        gc.collect()  # the arrays of a polish are in a cycle, and large
         part = part_of(problem, POLISH_SAMPLES)
         left = None if budget is None else budget - search.n_evaluations
         theta = search.model.theta
-        polish = self._run(part, 1.0, left, seed=seed, initial=theta, polish="final")
-        gc.collect()
-        return [search, polish]
+        return [search, self._run(part, 1.0, left, seed=seed, initial=theta, polish="final")]
 
     @property
     def _restarts(self) -> bool:
@@ -237,11 +246,7 @@ class EvolvedNetwork(BaseEstimator):
         """A run that may take a share of the time that is left."""
         if budget is None and self.max_time is None:
             budget = default_evaluations(problem)
-        left = None
-        if self.max_time is not None:
-            left = time_share * max(
-                self._time_left - min(0.05 * min(self.max_time, MAX_TIME), RESERVE), 0.0
-            )
+        left = None if self.max_time is None else time_share * self._time_left
         what = f"{problem.name}, {len(problem.train):,} samples"
         bar = progress_bar(what, left) if self.verbose else nullcontext()
         with bar as show:
@@ -255,6 +260,9 @@ class EvolvedNetwork(BaseEstimator):
                 callback=show,
                 **options,
             )
+
+    def _may_go_on(self, interrupted: threading.Event) -> bool:
+        return self._time_left > 0 and not interrupted.is_set()
 
     @property
     def _time_left(self) -> float:
@@ -284,9 +292,12 @@ class EvolvedNetwork(BaseEstimator):
                 f"{last.n_evaluations:,} evaluations, ended by {last.stopped}; give it more "
                 "max_time, or look for extreme values in the data."
             )
-        if last.stopped == "interrupted":
-            warnings.warn("Training interrupted by user.", stacklevel=5)
-        elif self._restarts and any(record.agreement.n_starts == 0 for record in records):
+        interrupted = last.stopped == "interrupted"
+        if (
+            not interrupted
+            and self._restarts
+            and any(record.agreement.n_starts == 0 for record in records)
+        ):
             warnings.warn(
                 f"The budget ended ({last.stopped}, after {last.n_evaluations:,} evaluations) and "
                 "the optimization hasn't converged yet. Increase max_evaluations or max_time.",
@@ -294,30 +305,30 @@ class EvolvedNetwork(BaseEstimator):
                 stacklevel=5,
             )
 
-    def _holds(self, problem: Problem, record: RunRecord) -> bool:
-        """Whether larger ridges compete with that of the evidence."""
-        found = problem.alpha == "auto" and self._restarts and record.stopped != "interrupted"
-        return found and is_worthwhile(problem)
-
-    def _learn(self, problem: Problem, records: list[RunRecord]) -> None:
+    def _learn(
+        self, problem: Problem, records: list[RunRecord], may_go_on: Callable[[], bool]
+    ) -> None:
         """Set what is learned."""
         model, last = records[-1].model, records[-1]
         assert model is not None  # or _check had raised
-        part = part_of(problem, POLISH_SAMPLES)
-        self.alpha_ = last.alpha if problem.alpha == "auto" else problem.ridge
-        self.n_effective_parameters_ = n_effective_parameters(part, last)
-        if len(records) > 1:
-            model = refitted(model, problem, self.alpha_)
-        elif self._holds(problem, last):
-            start = evidence(replace(problem, alpha=self.alpha_), model.theta, max_iterations=0)
-            held = cross_validated(problem, start, lambda: self._time_left > 0)
-            model, self.alpha_ = held.model or model, held.alpha
-            self.n_effective_parameters_ = held.n_effective
-        self.best_loss_ = loss_of(model, problem)
         self.loss_curve_ = np.concatenate([record.errors for record in records])
         self.n_evaluations_ = sum(record.n_evaluations for record in records)
         self.confidence_ = records[0].agreement
-        self.model_ = with_probabilities(model, problem)
+        if self._task == "classification":
+            found, self.best_loss_ = classified(model, problem, may_go_on)
+            self.model_, self.alpha_, self.n_effective_parameters_ = found
+            return
+        self.alpha_ = last.alpha if problem.alpha == "auto" else problem.ridge
+        part = part_of(problem, POLISH_SAMPLES)
+        self.n_effective_parameters_ = n_effective_parameters(part, last)
+        if len(records) > 1:
+            model = refitted(model, problem, self.alpha_)
+        elif problem.alpha == "auto" and self._restarts and is_worthwhile(problem):
+            start = evidence(replace(problem, alpha=self.alpha_), model.theta, max_iterations=0)
+            held = cross_validated(problem, start, may_go_on)
+            model, self.alpha_ = held.model or model, held.alpha
+            self.n_effective_parameters_ = held.n_effective
+        self.model_, self.best_loss_ = model, loss_of(model, problem)
 
 
 def _one_hot(y: NDArray[Any], classes: NDArray[Any]) -> Array:

@@ -2,26 +2,24 @@
 
 The evidence is that of one optimum, in Gauss-Newton's approximation, and its ridge is where an
 iteration settles: with few samples per parameter, a far larger ridge may have the larger evidence.
-Classes that a network can separate have no noise in its eyes, and ask for no ridge at all.
+Ridges of classes compete by cross-entropy (``probabilities``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from symbreak._checks import Mask
 from symbreak._estimation import loss_of
+from symbreak._folds import FOLDS, folds, weight_of
 from symbreak.evidence import EvidenceResult, evidence
-from symbreak.polish import polish
-from symbreak.problems import Dataset, Problem
+from symbreak.polish import Polisher
+from symbreak.problems import Problem
 
 #: Ridges that compete with that of the evidence, if they are larger.
 RIDGES = tuple(10.0 ** (e / 2) for e in range(-4, 5))
-#: Each sample is predicted once from the others, in so many parts.
-FOLDS = 5
 #: Fewer samples say nothing when some of them are left out; and with many for a large network, at
 #: so many multiply-adds an iteration, some hundred iterations would take longer than the search.
 MIN_SAMPLES, MAX_WORK = 4 * FOLDS, 1e8
@@ -44,14 +42,14 @@ def cross_validated(
 
     One network after another, with a larger ridge, starts from the one before. On the validation
     set if there is one; else samples are left out, part by part. ``may_go_on`` is asked before each
-    polish. The same input gives the same network.
+    iteration. The same input gives the same network.
     """
     path = [found]
     for alpha in (ridge for ridge in RIDGES if ridge > found.alpha):
         if not may_go_on():
             break
-        path.append(_polished(replace(problem, alpha=alpha), path[-1]))
-    best, least = found, np.inf
+        path.append(_polished(replace(problem, alpha=alpha), path[-1], may_go_on))
+    best, least = found, np.inf  # what was not polished to its end is not compared
     for here, start in zip(path, [*path[AHEAD:], *AHEAD * path[-1:]], strict=False):
         loss = _loss(problem, here, start, may_go_on)
         if loss < least:
@@ -59,9 +57,13 @@ def cross_validated(
     return best
 
 
-def _polished(problem: Problem, start: EvidenceResult) -> EvidenceResult:
-    theta = polish(start.theta, problem, max_iterations=ITERATIONS).theta
-    return evidence(problem, theta, max_iterations=0)
+def _polished(
+    problem: Problem, start: EvidenceResult, may_go_on: Callable[[], bool]
+) -> EvidenceResult:
+    polisher = Polisher(problem, start.theta, max_iterations=ITERATIONS)
+    while not polisher.finished and may_go_on():
+        polisher.step()
+    return evidence(problem, polisher.theta, max_iterations=0)
 
 
 def _loss(
@@ -75,38 +77,14 @@ def _loss(
     if problem.validation is not None:
         return _error(replace(problem, train=problem.validation), found)
     total = 0.0
-    for shown, left_out in _folds(problem):
+    for shown, left_out in folds(problem):
+        share = weight_of(shown.train) / weight_of(problem.train)
+        without = _polished(replace(shown, alpha=share * found.alpha), start, may_go_on)
         if not may_go_on():
             return np.inf
-        share = _weight(shown) / _weight(problem)
-        without = _polished(replace(shown, alpha=share * found.alpha), start)
         total += (1 - share) * _error(left_out, without)
     return total
 
 
-def _weight(problem: Problem) -> float:
-    weights = problem.train.weights
-    return float(len(problem.train) if weights is None else weights.sum())
-
-
 def _error(problem: Problem, found: EvidenceResult) -> float:
     return np.inf if found.model is None else loss_of(found.model, problem)
-
-
-def _folds(problem: Problem) -> Iterator[tuple[Problem, Problem]]:
-    """Parts, with as equal shares of every class as can be, that are shown and left out."""
-    y, K = problem.train.y, len(problem.train)
-    classes = y.argmax(axis=1) if problem.task == "classification" else np.zeros(K)
-    fold = np.empty(K, dtype=np.int64)
-    fold[np.argsort(classes, kind="stable")] = np.arange(K) % FOLDS
-    for f in range(FOLDS):
-        left_out = fold == f
-        yield (
-            replace(problem, train=_part(problem.train, ~left_out)),
-            replace(problem, train=_part(problem.train, left_out)),
-        )
-
-
-def _part(data: Dataset, chosen: Mask) -> Dataset:
-    arrays = (getattr(data, field.name) for field in fields(data))
-    return Dataset(*(values if values is None else values[chosen] for values in arrays))  # type: ignore[arg-type]

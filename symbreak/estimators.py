@@ -45,10 +45,11 @@ PARAMETERS = """
             three of them agree. Or a name in ``METHODS``, a search alone that spends its budget.
         alpha: Ridge on all weights but the output shift; ``"auto"`` lets the evidence of the data
             set it, and then larger ones compete with that in cross-validation (or on the samples
-            of ``early_stopping``), where a search can use all samples.
-        max_time: Seconds after which to stop.
-        max_evaluations: Evaluations of networks after which to stop. If neither is given, as many
-            as take a few seconds on some thousand samples, the same on every machine: 2e10
+            of ``early_stopping``), where a search can use all samples. For classes, ridges from
+            0.001 to 30 compete after the search.
+        max_time: Seconds after which to stop; classes are searched for half of them at most.
+        max_evaluations: Evaluations of networks after which a search stops. If neither is given,
+            as many as take a few seconds on some thousand samples, the same on every machine: 2e10
             multiply-adds; but at least 100 iterations of a polish, and at most 1,000 or 50,000
             evaluations, whichever is more.
         early_stopping: Keep samples for validation, and choose the network that is best on them.
@@ -64,16 +65,21 @@ PARAMETERS = """
 
     Where there are many samples, searches and their polishes use 2,000 of them (or 20 for each
     parameter and output) and half of the budget; a polish on 5,000 (or 75) follows, and the output
-    layer is fitted to all of them.
+    layer of numbers is fitted to all of them.
+
+    Networks of classes are searched by least squares, and then all their layers are polished by
+    cross-entropy, which makes their outputs probabilities.
 
     Ctrl-C keeps the best so far, with a warning; a second one stops.
 
     Attributes:
         model_: The network, a ``Model``: ``model_.save("model.json")`` keeps it.
         confidence_: How many starts ended in the best network, and what that says of a better one.
-        best_loss_: Mean squared error of the training samples, of normalised targets (classes: of
-            0 and 1, before probabilities are fitted).
-        loss_curve_: What the search minimised, ridge included, at each improvement.
+        best_loss_: Mean squared error of the training samples, of normalised targets; of classes,
+            mean cross-entropy (of many samples, on those of the polish).
+        loss_curve_: What the search minimised, ridge included, at each improvement. Polishes are
+            in it if ``alpha`` is a number; those of ``"auto"`` change the ridge as they go, so that
+            their losses cannot be compared. Cross-entropy is never in it.
         n_evaluations_: Evaluations done.
         alpha_: The ridge.
         n_effective_parameters_: Number of parameters that the data determine.

@@ -10,6 +10,7 @@ projected ``J'J`` is the Schur complement of theirs in the Hessian of the comple
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -177,8 +178,10 @@ class EvidencePolisher(Polisher):
         return super()._affordable(cost + 1)  # for the error with a new ridge
 
     def _objective(self, evaluate: Evaluator) -> Objective:
+        here = weakref.proxy(self)  # a cycle would keep large arrays until somebody collects it
+
         def error(theta: Array) -> float:  # an evaluator's ridge is fixed
-            value = self._linearise.fit(theta, self._alpha) / self._divisor
+            value = here._linearise.fit(theta, here._alpha) / here._divisor
             return value if math.isfinite(value) else math.inf
 
         return error

@@ -1,146 +1,148 @@
-"""Probabilities of classes: the output layer refitted by cross-entropy, the hidden ones kept.
+"""Probabilities of classes: a network found by least squares, polished by cross-entropy.
 
-Least squares separates classes, but its outputs are no probabilities. With the hidden layers fixed,
-the output layer of a softmax is a convex fit, multinomial logistic regression. How strongly it is
-held towards the mere frequencies of the classes is decided on samples that it has not seen.
+Least squares separate classes, but their outputs are no probabilities, and classes that can be
+separated leave no noise, so that the evidence asks for no ridge at all. So all layers go on from
+there by cross-entropy, with ridges that compete on samples that a network has not seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from symbreak._blas import single_threaded_blas
-from symbreak._checks import Array, Mask
-from symbreak.evidence import evidence
+from symbreak._checks import Array
+from symbreak._cross_entropy import CrossEntropy
+from symbreak._folds import folds, weight_of
 from symbreak.models import Model
-from symbreak.network import hidden_outputs, independent_columns
+from symbreak.network import CLASS_SCALE
 from symbreak.problems import Dataset, Problem
 
-#: Ridges that compete, per sample, on hidden outputs of unit variance and no correlation.
-RIDGES = tuple(10.0 ** (e / 2) for e in range(-12, 1))
-#: Without validation data, each sample is predicted once from the others, in so many parts, by
-#: networks that are polished so long without it.
-FOLDS, FOLD_ITERATIONS = 5, 30
+#: Ridges that compete.
+RIDGES = tuple(10.0 ** (e / 2) for e in range(-6, 4))
+#: The one that is taken where there are so many samples that it makes no difference, or no time.
+PLAIN_RIDGE = 1.0
+#: So many predictions of unseen samples tell ridges apart.
+ENOUGH_PREDICTIONS = 500
+#: Iterations of a descent with all samples and without some; and those that are always done, since
+#: without them there are no probabilities.
+ITERATIONS, FOLD_ITERATIONS, FIRST_ITERATIONS = 200, 100, 20
+#: A network without some samples starts from one whose ridge is so many steps larger: one that has
+#: learned them by heart would not forget them.
+AHEAD = 2
+#: And so far from it, in every weight: where all weights have vanished there is no way down.
+NUDGE = 0.1
+
+MayGoOn = Callable[[], bool]
 
 
-class _Fit(NamedTuple):
-    """A softmax layer: logits are ``A @ weights`` for hidden outputs A with a last column of 1."""
+class Probable(NamedTuple):
+    """A network with probabilities.
 
-    weights: Array
+    Attributes:
+        model: It has softmax outputs.
+        alpha: Its ridge.
+        n_effective: Number of parameters that the data determine.
+    """
 
-    def log_loss(self, A: Array, Y: Array, w: Array) -> float:
-        """Mean cross-entropy on targets Y (K, q) with sample weights."""
-        return float(-(w @ np.sum(Y * _log_softmax(A @ self.weights), axis=1)) / w.sum())
+    model: Model
+    alpha: float
+    n_effective: float
 
 
 @single_threaded_blas
-def calibrated(model: Model, problem: Problem) -> Model:
-    """The same hidden layers with outputs that are probabilities of the classes.
+def with_probabilities(
+    model: Model, problem: Problem, may_go_on: MayGoOn = lambda: True
+) -> Probable:
+    """The network to which cross-entropy leads from a model, with outputs that are probabilities.
 
-    The ridge of the new output layer is the one with the least log-loss on the problem's
-    validation data. Where there are none it is that of cross-validation, in which the hidden
-    layers too are polished without the samples that are predicted: those trained with them know
-    them, and would ask for far too sure probabilities. The same input gives the same model.
+    Its ridge is the problem's; if that is ``"auto"``, the one with the least log-loss on the
+    problem's validation data or, where there are none, in cross-validation. ``may_go_on`` is asked
+    before each iteration; when it may not, the best so far is returned. The same input gives the
+    same network.
     """
     if problem.task != "classification" or model.topology != problem.topology:
         raise ValueError(
-            f"calibrated needs a {problem.topology} network and a problem of classification, "
-            f"got {model.topology} and {problem.task}."
+            f"with_probabilities needs a {problem.topology} network and a problem of "
+            f"classification, got {model.topology} and {problem.task}."
         )
-    train = _samples(model, problem.train)
-    if problem.validation is not None:
-        splits = [(train, _samples(model, problem.validation))]
-    else:
-        splits = list(_folds(model, problem))
-    losses = [
-        sum(_fit(*fitted, ridge).log_loss(*held_out) for fitted, held_out in splits)
-        for ridge in RIDGES
-    ]
-    best = _fit(*train, RIDGES[int(np.argmin(losses))])
-    return replace(model, output_weights=best.weights, output="softmax")
+    on = _objective(problem, model)
+    start = np.concatenate([model.theta, model.output_weights.ravel() / CLASS_SCALE])
+    alpha = PLAIN_RIDGE if problem.alpha == "auto" else problem.alpha
+    x = on.fit(start, alpha, FIRST_ITERATIONS, lambda: True)
+    if may_go_on() and problem.alpha == "auto":
+        x, alpha = _chosen(problem, model, start, may_go_on) or (x, alpha)
+    elif may_go_on():
+        x = on.fit(x, alpha, ITERATIONS, may_go_on)
+    n = model.theta.size
+    weights = x[n:].reshape(model.output_weights.shape)
+    found = replace(model, theta=x[:n].copy(), output_weights=weights.copy(), output="softmax")
+    return Probable(found, alpha, on.n_effective(x, alpha))
 
 
 def log_loss(model: Model, data: Dataset) -> float:
     """Mean cross-entropy of a model with softmax outputs on normalised data."""
-    A, Y, w = _samples(model, data)
-    weights = model.output_weights
-    if not model.output_shift:
-        weights = np.vstack([weights, np.zeros(weights.shape[1])])
-    return _Fit(weights).log_loss(A, Y, w)
+    on = CrossEntropy(model.topology, data, shift=model.output_shift)
+    return on.loss(np.concatenate([model.theta, model.output_weights.ravel()]))
 
 
-Samples = tuple[Array, Array, Array]
+def _objective(problem: Problem, model: Model) -> CrossEntropy:
+    return CrossEntropy(model.topology, problem.train, shift=model.output_shift)
 
 
-def _samples(model: Model, data: Dataset) -> Samples:
-    A = hidden_outputs(model.theta, model.topology, data.X, shift=True)
-    weights = data.weights
-    return A, data.y, np.ones(len(A)) if weights is None else weights
+def _chosen(
+    problem: Problem, model: Model, start: Array, may_go_on: MayGoOn
+) -> tuple[Array, float] | None:
+    """The vector and the ridge that best predict what was not seen; None if it may not go on."""
+    path = _path(_objective(problem, model), start, may_go_on)
+    if len(path) < len(RIDGES):
+        return (path[-1], RIDGES[len(path) - 1]) if path else None
+    best, least = RIDGES.index(PLAIN_RIDGE), np.inf
+    for i in range(len(RIDGES) - 1, -1, -1):
+        ahead = path[min(i + AHEAD, len(path) - 1)]
+        loss = _unseen_loss(problem, model, path[i], ahead, RIDGES[i], may_go_on)
+        if loss < least:
+            best, least = i, loss
+    return path[best], RIDGES[best]
 
 
-def _folds(model: Model, problem: Problem) -> Iterator[tuple[Samples, Samples]]:
-    """Parts with as equal shares of every class as can be, and a network trained without each.
+def _path(on: CrossEntropy, start: Array, may_go_on: MayGoOn) -> list[Array]:
+    """Networks of growing ridges, each from the one before; then from the one after, if better.
 
-    The evidence holds it, so that it forgets what it is not shown.
+    Ends where it may not go on.
     """
-    X, y = problem.train.X, problem.train.y
-    fold = np.empty(len(X), dtype=np.int64)
-    fold[np.argsort(y.argmax(axis=1), kind="stable")] = np.arange(len(X)) % FOLDS
-    for f in range(min(FOLDS, len(X))):
-        out = fold == f
-        fitted, held_out = _part(problem.train, ~out), _part(problem.train, out)
-        theta = evidence(
-            replace(problem, train=fitted), model.theta, max_iterations=FOLD_ITERATIONS
-        ).theta
-        without = replace(model, theta=theta)
-        yield _samples(without, fitted), _samples(without, held_out)
+    path: list[Array] = []
+    for alpha in RIDGES:
+        x = on.fit(path[-1] if path else start, alpha, ITERATIONS, may_go_on)
+        if not may_go_on():
+            return path
+        path.append(x)
+    for i in range(len(path) - 2, -1, -1):
+        x = on.fit(path[i + 1], RIDGES[i], ITERATIONS, may_go_on)
+        if on(x, RIDGES[i])[0] < on(path[i], RIDGES[i])[0]:
+            path[i] = x
+    return path
 
 
-def _part(data: Dataset, chosen: Mask) -> Dataset:
-    arrays = (getattr(data, field.name) for field in fields(data))
-    return Dataset(*(values if values is None else values[chosen] for values in arrays))  # type: ignore[arg-type]
-
-
-def _fit(A: Array, Y: Array, w: Array, ridge: float) -> _Fit:
-    """Multinomial logistic regression, in coordinates in which the ridge is fair."""
-    n, q, share = A.shape[1] - 1, Y.shape[1], w / w.sum()
-    mean = share @ A[:, :n]
-    centred = A[:, :n] - mean
-    kept = np.flatnonzero(independent_columns(centred))
-    # sqrt(share) weighs rows, so that columns of Q have unit variance and no correlation
-    R = np.linalg.qr(np.sqrt(share)[:, None] * centred[:, kept]).R
-    Q = np.linalg.solve(R.T, centred[:, kept].T).T if len(kept) else np.empty((len(A), 0))
-    Q = np.column_stack([Q, np.ones(len(A))])
-
-    def objective(flat: Array) -> tuple[float, Array]:
-        C = flat.reshape(-1, q)
-        log_p = _log_softmax(Q @ C)
-        held = C.copy()
-        held[-1] *= 1e-3  # the shift is free, but for what makes the optimum unique and finite
-        value = -share @ np.sum(Y * log_p, axis=1) + 0.5 * ridge * np.sum(held * C)
-        return float(value), (Q.T @ (share[:, None] * (np.exp(log_p) - Y)) + ridge * held).ravel()
-
-    start = np.zeros(Q.shape[1] * q)
-    found = minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8},
-    )
-    C = found.x.reshape(-1, q)
-    weights = np.zeros((n + 1, q))
-    if len(kept):
-        weights[kept] = np.linalg.solve(R, C[:-1])
-    weights[n] = C[-1] - mean @ weights[:n]
-    return _Fit(weights)
-
-
-def _log_softmax(z: Array) -> Array:
-    z = z - z.max(axis=1, keepdims=True)
-    return z - np.log(np.sum(np.exp(z), axis=1, keepdims=True))
+def _unseen_loss(
+    problem: Problem, model: Model, x: Array, ahead: Array, alpha: float, may_go_on: MayGoOn
+) -> float:
+    """Log-loss on samples that were not shown; infinite if it may not go on."""
+    shift = model.output_shift
+    if problem.validation is not None:
+        return CrossEntropy(model.topology, problem.validation, shift=shift).loss(x)
+    start = ahead + NUDGE * np.random.default_rng(0).normal(size=len(ahead))
+    total, n = 0.0, 0
+    for shown, left_out in folds(problem):
+        share = weight_of(shown.train) / weight_of(problem.train)
+        without = _objective(shown, model).fit(start, share * alpha, FOLD_ITERATIONS, may_go_on)
+        if not may_go_on():
+            return np.inf
+        total += weight_of(left_out.train) * _objective(left_out, model).loss(without)
+        n += len(left_out.train)
+        if n >= ENOUGH_PREDICTIONS:
+            break
+    return total

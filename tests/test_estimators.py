@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from symbreak import Model, _estimation
+from symbreak import Model, _estimation, _fitting
 from symbreak._estimation import (
     POLISH_SAMPLES,
     SEARCH_SAMPLES,
@@ -325,6 +325,40 @@ def test_ctrl_c_keeps_the_best_so_far_with_a_warning():
     with pytest.warns(UserWarning, match="Training interrupted by user"):
         model.fit(X, y)
     assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "last"),
+    [(EvolvedMLPRegressor, "cross_validated"), (EvolvedMLPClassifier, "classified")],
+)
+def test_ctrl_c_while_ridges_compete_keeps_the_best_and_a_second_one_stops(
+    estimator, last, monkeypatch
+):
+    X, y, labels = table()
+    y = labels if estimator is EvolvedMLPClassifier else y
+    original, n_signals = getattr(_fitting, last), 1
+
+    def interrupted(*args):
+        for _ in range(n_signals):
+            signal.raise_signal(signal.SIGINT)
+        return original(*args)
+
+    monkeypatch.setattr(_fitting, last, interrupted)
+    with pytest.warns(UserWarning, match="Training interrupted by user"):
+        model = fitted(estimator, X, y, max_evaluations=15_000)
+    assert model.score(X, y) > 0.8
+    n_signals = 2
+    with pytest.raises(KeyboardInterrupt):
+        fitted(estimator, X, y, max_evaluations=15_000)
+
+
+@quickly
+def test_classes_on_two_spirals_are_told_apart():
+    rng = np.random.default_rng(0)
+    t, arm = 3 * np.pi * np.sqrt(rng.uniform(size=600)), rng.integers(2, size=600)
+    X = (2 * arm[:, None] - 1) * t[:, None] * np.column_stack([np.cos(t), np.sin(t)])
+    model = fitted(EvolvedMLPClassifier, X[:300], arm[:300], hidden_layer_sizes=(10,))
+    assert model.score(X[300:], arm[300:]) > 0.97
 
 
 BAD = {

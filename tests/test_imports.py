@@ -17,7 +17,7 @@ LAYERS = [
     {"_random", "activations"},
     {"topology"},
     {"network", "symmetry", "problems"},
-    {"_kernels", "models"},
+    {"_kernels", "models", "_folds", "_cross_entropy"},
     {"evaluation", "optimizers", "export", "inspection"},
     {"_polish_kernels", "_step_kernels", "_linearisation"},
     {"methods", "history", "polish", "optima"},

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from symbreak._version import __version__
 
+TYPE_CHECKING = False  # as in typing, which takes longer to load than everything here
 if TYPE_CHECKING:
+    from typing import Any
+
     from symbreak import symmetry
     from symbreak.evaluation import Evaluator
     from symbreak.methods import METHODS, make_optimizer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symbreak._interrupts import leave_at_interrupt
+from symbreak._loading import leave_at_interrupt
 
 
 def main() -> None:

@@ -1,8 +1,7 @@
-"""Ctrl-C between steps instead of in the middle of one, and while modules are loaded."""
+"""Ctrl-C between steps instead of in the middle of one."""
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -47,23 +46,3 @@ def deferred_interrupts(
     finally:
         for each, before in handler.before.items():
             signal.signal(each, before)
-
-
-def leave_at_interrupt() -> None:
-    """Until ``done_loading``, end at Ctrl-C in words.
-
-    A KeyboardInterrupt in the middle of an import would be a traceback, or swallowed by somebody.
-    """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
-
-
-def done_loading() -> None:
-    """From now on Ctrl-C raises KeyboardInterrupt."""
-    if signal.getsignal(signal.SIGINT) is _leave:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _leave(number: int, frame: object) -> None:
-    os.write(2, b"Error: stopped before anything was done.\n")
-    os._exit(130)

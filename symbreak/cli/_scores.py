@@ -25,9 +25,10 @@ def print_records(records: list[RunRecord]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 1 if console.width < 80 else 2, 0, 0))
     table.add_column("method", min_width=max(len(record.method) for record in records))
     classes = any(record.model and record.model.classes for record in records)
-    headings = WIDE if console.width >= 80 else NARROW
-    for heading in headings:
-        if classes or heading not in ("misclassified", "wrong"):
+    spread = any(len(record.spread) for record in records)
+    known = (True, classes, True, spread, True)
+    for heading, shown_at_all in zip(WIDE if console.width >= 80 else NARROW, known, strict=True):
+        if shown_at_all:
             table.add_column(heading, justify="right", no_wrap=True)
     best = min(record.error for record in records)
     for record in records:
@@ -36,7 +37,7 @@ def print_records(records: list[RunRecord]) -> None:
             f"{record.error:.4g}",
             *([_misclassified(record)] if classes else []),
             f"{record.n_evaluations:,}",
-            _conventions(record),
+            *([_conventions(record)] if spread else []),
             f"{record.seconds:.2f}",
             style="bold" if record.error == best and len(records) > 1 else None,
         )

@@ -25,6 +25,7 @@ from symbreak import (
     training,
 )
 from symbreak._checks import unknown
+from symbreak._estimation import classified
 from symbreak._interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
@@ -150,7 +151,7 @@ def train_command(
     stop = threading.Event()
     with deferred_interrupts(stop.set):
         found = _run(problem, names, {**options, "max_time": max_time}, stop)
-        _finish(problem, found, out, plot)
+        _finish(problem, found, stop, out, plot)
     if stop.is_set():
         console.print("Stopped early; this is the best so far.")
         raise typer.Exit(130)
@@ -301,7 +302,11 @@ def _show_progress(
 
 
 def _finish(
-    problem: Problem, records: list[RunRecord], out: Path | None, plot: Path | None
+    problem: Problem,
+    records: list[RunRecord],
+    stop: threading.Event,
+    out: Path | None,
+    plot: Path | None,
 ) -> None:
     """Print, save and draw what was found."""
     _scores.print_records(records)
@@ -309,6 +314,10 @@ def _finish(
     model = best.model
     if model is None:  # stopped before anything was found
         return
+    if problem.task == "classification" and problem.alpha == "auto":
+        with console.status("Polishing its probabilities"):
+            polished, _ = classified(model, problem, lambda: not stop.is_set())
+        model = polished.model
     console.print()
     _scores.print_scores(model, problem, best.method if len(records) > 1 else "")
     if out is not None:

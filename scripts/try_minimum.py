@@ -27,8 +27,8 @@ FILES = {
 TESTS = [f"tests/{folder}/test_{name}.py" for folder in FILES for name in FILES[folder].split()]
 #: Old packages call each other in ways that are deprecated by now.
 OPTIONS = ["-W", "ignore::DeprecationWarning", "-p", "no:cacheprovider", "-n", "2"]
-# Between two infinities older quantiles are NaN: "no interval" in place of "rough". SciPy's own search
-# takes a generator under that name since 1.15.
+# Between two infinities older quantiles are NaN: "no interval" in place of "rough". And SciPy's own
+# search takes its generator by another name since 1.15.
 LEFT_OUT = (
     "tests/analysis/test_statistics.py::test_what_prevents_an_interval_is_said",
     "tests/optimizers/test_de.py::test_evaluations_to_a_target_are_of_the_order_of_scipys",

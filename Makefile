@@ -7,7 +7,7 @@ USER_STAMP := $(VENV)/.installed
 DEV_STAMP  := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-slow test-full lint docs dist bench reference clean
+.PHONY: help quickstart test test-slow test-full coverage minimum kills lint docs dist bench reference clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,10 +34,21 @@ test: lint  ## Lint, types and all tests but the slow ones, on two cores
 test-slow: $(DEV_STAMP)  ## The paper's claims, at a larger size
 	$(BIN)/python -m pytest -m slow
 
-test-full: lint dist docs  ## Everything, slow tests too, with coverage, and the wheel in an empty environment
+test-full: lint dist docs coverage minimum kills  ## Everything: all below, slow tests, the wheel in an empty environment
+
+coverage: $(DEV_STAMP)  ## All tests, slow ones too, and at least 95 % of lines; kernels without their compiler
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage
-	$(BIN)/python -m coverage run --source symbreak --omit '*kernels.py' -m pytest -m 'slow or not slow'
-	$(BIN)/python -m coverage report --skip-covered --sort cover
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -m 'slow or not slow'
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -m interpreted --hypothesis-profile short -W ignore::RuntimeWarning
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report
+
+minimum: $(DEV_STAMP)  ## The lowest versions that pyproject.toml allows, in an empty environment
+	$(BIN)/python scripts/try_minimum.py
+
+kills: $(DEV_STAMP)  ## A study of 1,000 runs under random kills against one left alone
+	timeout 1800 $(BIN)/python -m tests.reliability.kill_study --runs 1000 --pauses 1 8
 
 lint: $(DEV_STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -12,6 +12,8 @@ settings.register_profile("symbreak", derandomize=True, deadline=None, max_examp
 settings.register_profile(
     "long", deadline=None, max_examples=5_000
 )  # pytest --hypothesis-profile=long
+# Where each example takes long, without the compiler: make coverage.
+settings.register_profile("short", derandomize=True, deadline=None, max_examples=3)
 settings.load_profile("symbreak")
 
 

@@ -464,15 +464,3 @@ def test_a_progress_bar_is_shown_when_asked_for(capfd):
     assert "EvolvedMLPRegressor, 80 samples" in capfd.readouterr().err
     fitted(EvolvedMLPRegressor, X, y, max_evaluations=15_000)
     assert capfd.readouterr().err == ""
-
-
-def test_without_scikit_learn_only_the_estimators_are_missing():
-    script = (
-        "import sys; sys.modules['sklearn'] = None; import symbreak; symbreak.train\n"
-        "try:\n    import symbreak.estimators\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
-    )
-    assert "pip install 'symbreak[sklearn]'" in done.stdout, done.stderr

@@ -92,6 +92,7 @@ def test_sin_is_within_two_ulp_of_the_true_value_and_exactly_odd():
             assert abs(mpmath.mpf(got) - true) <= 2 * np.spacing(abs(float(true))), value
 
 
+@pytest.mark.interpreted
 def test_the_sine_of_large_numbers_is_right_too():
     x = np.array([1.0, 2.9e6, 3.1e6, 1e22])
     got = x.copy()
@@ -180,6 +181,7 @@ def hidden_of_kernel(theta, problem):
     return AT[:, :K].T.copy()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("rescale", "output_shift", "reading"),
     list(product(["unit", "radius", "none"], [False, True], ["regression", "linear", "tanh"])),
@@ -244,6 +246,7 @@ def test_weighted_errors_with_a_ridge_equal_sixty_digits(alpha, output_shift):
     assert Evaluator(problem)(theta[None])[0] == pytest.approx(exact, rel=1e-11)
 
 
+@pytest.mark.interpreted
 def test_a_weight_of_two_is_a_sample_twice():
     rng = np.random.default_rng(7)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 1))

@@ -70,6 +70,7 @@ CASES = [
 ]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("net", "activation", "shift", "weights", "alpha"), CASES)
 def test_the_normal_equations_are_the_twins_and_the_gradient_that_of_finite_differences(
     net, activation, shift, weights, alpha

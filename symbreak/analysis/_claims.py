@@ -203,8 +203,9 @@ def _evaluations_to(results: Results, problem: str, method: str, target: float) 
     """When each run first had an error no greater than the target; infinite if never."""
     curves = results.curves
     curves = curves[(curves["problem"] == problem) & (curves["method"] == method)]
-    reached = curves["evaluations"].where(curves["error"] <= target * (1 + 1e-5), np.inf)
-    return reached.groupby(curves["repetition"]).min().to_numpy(np.float64)
+    evaluations = curves["evaluations"].astype(np.float64)  # pandas 2 would try integers
+    reached = evaluations.where(curves["error"] <= target * (1 + 1e-5), np.inf)
+    return np.asarray(reached.groupby(curves["repetition"]).min(), dtype=np.float64)
 
 
 def _all(answers: Any) -> bool | None:

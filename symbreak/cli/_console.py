@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -12,6 +12,8 @@ from rich.markup import escape
 
 console = Console(highlight=False)
 
+#: What a chart can be saved as.
+CHARTS = (".html", ".svg", ".png", ".pdf")
 #: Which extra brings a module.
 EXTRAS = {
     **dict.fromkeys(("altair", "vl_convert", "jinja2", "markupsafe"), "report"),
@@ -36,6 +38,12 @@ def shown(text: object) -> str:
 def counted(n: int, noun: str) -> str:
     """``1 run``, ``2 runs``."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def few(names: Sequence[str], limit: int = 8) -> str:
+    """``a, b and 7 more``: the first of many names."""
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
 
 
 def check_out(option: str, path: Path, *suffixes: str) -> None:

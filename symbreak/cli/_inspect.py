@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from symbreak.cli._console import check_out, console, shown
+from symbreak.cli._console import CHARTS, check_out, console, few, shown
 from symbreak.inspection import sensitivity
 from symbreak.models import Model
 
@@ -24,13 +24,14 @@ SCALARS = (str, int, float, bool)
 def inspect_command(
     model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the network with its weights (.svg, .png, .html).")
+        Path | None,
+        typer.Option(help="Draw the network with its weights (.html, .svg, .png, .pdf)."),
     ] = None,
 ) -> None:
     """Show a model: its network, where it came from, and how much each input matters."""
     network = Model.load(model)
     if plot is not None:
-        check_out("--plot", plot, ".svg", ".png", ".pdf", ".html")
+        check_out("--plot", plot, *CHARTS)
         from symbreak.analysis import network_chart, save_chart
 
         save_chart(network_chart(network), plot)
@@ -52,7 +53,7 @@ def _print_facts(model: Model) -> None:
         "output": f"{model.output}, {'with' if model.output_shift else 'without'} shift",
     }
     if model.classes:
-        facts["classes"] = _few([str(label) for label in model.classes])
+        facts["classes"] = few([str(label)[:MAX_TEXT] for label in model.classes], 10)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True, max_width=16, overflow="ellipsis")
     table.add_column(overflow="fold")
@@ -72,11 +73,6 @@ def _flat(origin: Mapping[str, Any]) -> list[tuple[str, str]]:
             text = f"{value:.4g}" if isinstance(value, float) else str(value)
             lines.append((name, text if len(text) <= 200 else f"{text[:200]} ..."))
     return lines
-
-
-def _few(names: list[str]) -> str:
-    cut = [name[:MAX_TEXT] for name in names[:10]]
-    return ", ".join(cut) + (f" and {len(names) - 10:,} more" if len(names) > 10 else "")
 
 
 def _print_sensitivity(model: Model) -> None:

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from symbreak._checks import Array
-from symbreak.cli._console import check_out, console, shown
+from symbreak.cli._console import check_out, console, few, shown
 from symbreak.models import Model, write_text
 from symbreak.problems import Table, read_table
 
@@ -52,7 +52,7 @@ def predict_command(
     ignored = [name for name in table.names if name not in set(inputs)]
     notes = Console(stderr=True, highlight=False, soft_wrap=True)
     if ignored:
-        notes.print(f"Ignored: {shown(', '.join(ignored[:8]))}{_more(len(ignored) - 8)}")
+        notes.print(f"Ignored: {shown(few(ignored))}")
     outputs = _outputs(network, table.numbers(inputs), data)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -72,18 +72,13 @@ def choose_inputs(model: Model, table: Table) -> Sequence[str]:
     if model.feature_names and not missing:
         return model.feature_names
     if missing and table.named:
-        names = ", ".join(missing[:8]) + _more(len(missing) - 8)
-        raise ValueError(f"{table.path} lacks columns that the model reads: {names}.")
+        raise ValueError(f"{table.path} lacks columns that the model reads: {few(missing)}.")
     if len(table.names) != model.topology.n_inputs:
         raise ValueError(
             f"{table.path} must have the {model.topology.n_inputs} inputs of the model as columns, "
             f"since one of them has no names, got {len(table.names)}."
         )
     return table.names
-
-
-def _more(n: int) -> str:
-    return f" and {n:,} more" if n > 0 else ""
 
 
 def _outputs(model: Model, X: Array, data: Path) -> Array:

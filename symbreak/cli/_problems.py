@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from symbreak import Problem, load_problem, problem_names
-from symbreak.cli._console import console, shown
+from symbreak.cli._console import CHARTS, check_out, console, shown
 
 #: Where all columns fit beside each other.
 WIDE = 80
@@ -20,7 +20,7 @@ TASKS = {"regression": "regress", "autoencoding": "autoenc", "classification": "
 def problems_command(
     name: Annotated[str | None, typer.Argument(help="One problem; all of them if left.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the problem's data here (.svg, .png, .pdf or .html).")
+        Path | None, typer.Option(help="Draw the problem's data here (.html, .svg, .png, .pdf).")
     ] = None,
     data_seed: Annotated[int, typer.Option(help="Seed of the data.")] = 0,
 ) -> None:
@@ -29,6 +29,8 @@ def problems_command(
         raise ValueError(
             "--plot draws one problem; name it, as in: symbreak problems sinc --plot x.svg"
         )
+    if plot is not None:
+        check_out("--plot", plot, *CHARTS)
     problems = [load_problem(n, data_seed) for n in ([name] if name else problem_names())]
     for table in _tables(problems):
         console.print(table)

@@ -57,7 +57,7 @@ def archive(
     """Keep the results as small plain files that can be committed; a report reads them too."""
     with Store(store, create=False) as opened:
         written = write_archive(opened, folder)
-    console.print(f"{len(written):,} files written in {folder}")
+    _say(f"{len(written):,} files written in {folder}")
 
 
 @app.command()

@@ -29,14 +29,13 @@ from symbreak._estimation import classified
 from symbreak._interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
-from symbreak.cli._console import check_out, console, shown
+from symbreak.cli._console import CHARTS, check_out, console, few, shown
 from symbreak.problems import read_problem, read_table
 
 DEFAULT_METHOD = "auto"
 #: What a network of a user's own data is given that the paper's has not (paper-notes 1, 14): no
 #: ball, an output shift, and a ridge that sets itself.
 FILE_SETTINGS = {"rescale": "none", "output_shift": True, "alpha": "auto"}
-CHARTS = (".html", ".svg", ".png", ".pdf")
 
 _BUILT_IN = ", ".join(problem_names())
 _DATA = functools.partial(typer.Option, rich_help_panel="Data file")
@@ -119,7 +118,7 @@ def train_command(
     plot: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Draw fit, residuals and convergence (.html, .svg, .png)"
+            metavar="FILE", help="Draw fit, residuals and convergence (.html, .svg, .png, .pdf)"
         ),
     ] = None,
 ) -> None:
@@ -159,11 +158,6 @@ def train_command(
 
 def _check_files(out: Path | None, plot: Path | None) -> None:
     """All that can be wrong with what is written in the end."""
-    if out is not None and out.suffix == ".npz":
-        raise ValueError(
-            "--out saves a model as .json now, with all that predictions need; a study's store "
-            f"keeps curves. Got {out}."
-        )
     if out is not None:
         check_out("--out", out, ".json")
     if plot is not None:
@@ -193,16 +187,11 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
     console.print(
         f"{shown(path.name)}: {shown(table.format)}\n"
         f"{problem.task} ({found}) of [bold]{shown(goal)}[/bold] "
-        f"from {shown(_few(problem.feature_names))}"
+        f"from {shown(few(problem.feature_names))}"
     )
     if "column 1" in problem.feature_names:  # what spreadsheets and frames put first
         console.print("column 1 has no name; if it only counts rows, use --ignore 'column 1'")
     return problem
-
-
-def _few(names: tuple[str, ...], limit: int = 8) -> str:
-    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
 
 
 def _changed(
@@ -217,10 +206,7 @@ def _changed(
         changes["topology"] = Topology((net.n_inputs, *layers, net.n_outputs), kind)  # type: ignore[arg-type]
     if alpha is not None:
         changes["alpha"] = alpha if alpha == "auto" else _number("--alpha", alpha)
-    try:
-        return dataclasses.replace(problem, **changes)
-    except TypeError:
-        raise ValueError(f"a problem has no {', '.join(changes)}.") from None
+    return dataclasses.replace(problem, **changes)
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -136,8 +136,12 @@ def run_study(
         tell = on_run or (lambda update: None)
         if cluster is None:
             return _WorkerPool(store, workers or os.cpu_count() or 1, seconds, tell).do(todo)
-        from symbreak.experiments._cluster import run_on_cluster  # only now: it needs Dask
-
+        try:  # only now: it needs Dask
+            from symbreak.experiments._cluster import run_on_cluster
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"clusters need {error.name}: pip install 'symbreak[cluster]'", name=error.name
+            ) from None
         return run_on_cluster(
             cluster,
             store,

@@ -31,6 +31,7 @@ def distance(a, b):
     return np.linalg.norm(a - b, axis=-1)
 
 
+@pytest.mark.interpreted
 @given(st.integers(1, 12), seeds(), st.booleans())
 def test_assign_is_as_good_as_scipy(n, seed, ties):
     rng = np.random.default_rng(seed)
@@ -54,6 +55,7 @@ def test_the_result_is_that_of_brute_force(topology, seed, ties):
     assert proven.all()
 
 
+@pytest.mark.interpreted
 @given(topologies(max_layers=4, max_width=6, max_replicas=10**12), seeds(), st.booleans())
 def test_no_candidate_gets_farther_and_the_second_time_changes_nothing(topology, seed, exact):
     population, anchor, rng = drawn(topology, seed)
@@ -148,6 +150,7 @@ def test_the_plan_of_every_network_of_the_paper():
     assert max(steps.values()) == steps["autoenc-sphere"] < 100_000
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("net", ["1-2-1", "2-2-3-1"])
 @pytest.mark.parametrize("value", [1e200, np.inf, np.nan])
 def test_numbers_that_cannot_be_compared_are_left_alone_and_not_called_proven(net, value):

@@ -1,0 +1,41 @@
+"""Without any extra, everything but what needs one loads; that says which."""
+
+import os
+import subprocess
+import sys
+
+SCRIPT = """
+import importlib, pkgutil, sys
+for name in ("altair", "vl_convert", "jinja2", "sklearn", "onnx", "pyarrow", "distributed"):
+    sys.modules[name] = None
+import symbreak
+for name in symbreak.__all__:
+    getattr(symbreak, name)
+for module in pkgutil.iter_modules(symbreak.__path__, "symbreak."):
+    if "._" not in module.name:
+        try:
+            importlib.import_module(module.name)
+        except ImportError as error:
+            print(module.name, error)
+try:
+    symbreak.experiments.run_study("smoke", "smoke.db", cluster="local")
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_without_extras_everything_else_loads_and_what_is_missing_says_what_to_install(
+    tmp_path,
+):
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-c", SCRIPT]
+    options = {"capture_output": True, "text": True, "timeout": 120}
+    done = subprocess.run(command, env=environment, cwd=tmp_path, **options)
+    assert done.returncode == 0, done.stderr
+    analysis, estimators, cluster = done.stdout.splitlines()
+    assert analysis == (
+        "symbreak.analysis charts and reports need altair: pip install 'symbreak[report]'"
+    )
+    assert estimators.startswith("symbreak.estimators the estimators need scikit-learn 1.6")
+    assert estimators.endswith("pip install 'symbreak[sklearn]'")
+    assert cluster == "clusters need distributed: pip install 'symbreak[cluster]'"

@@ -37,12 +37,14 @@ class Watch:
     Attributes:
         curve: Seconds and errors of improvements.
         error: The best so far.
+        outside: Whether its network is outside the ball that the problem has.
     """
 
     def __init__(self, problem: Problem, limit: float, goal: float) -> None:
         self.limit, self.goal = limit, goal
         self.curve: list[tuple[float, float]] = []
-        self.error = np.inf
+        self.error, self.outside = np.inf, False
+        self._radius = np.inf if problem.rescale == "none" else np.sqrt(problem.topology.dim)
         self._noted = np.inf
         self._measure = network_error(problem)
         self._away = 0.0
@@ -73,6 +75,8 @@ class Watch:
         """
         began = time.process_time()
         error = self._measure(theta)
+        if error < self.error:
+            self.outside = bool(np.linalg.norm(theta) > self._radius)
         self._away += time.process_time() - began
         self.see(error)
 

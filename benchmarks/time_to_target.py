@@ -101,6 +101,8 @@ class Measurement:
         for seed in range(self.options.tries):
             for name in self.problems:
                 for who in self._who(name):
+                    if self.results.is_hopeless(name, who):
+                        continue
                     if all(one.seed != seed for one in self.results.valid(name, who)):
                         yield seed, name, who
 
@@ -119,7 +121,8 @@ class Measurement:
             self.results.learn(name, watch.error, who)
         most = self.results.target(name, KEPT)
         curve = [[round(t, 5), float(f"{error:.5g}")] for t, error in watch.curve if error <= most]
-        return Try(name, who, seed, round(watch.seconds, 4), bool(watch.error <= goal), curve)
+        reached = bool(watch.error <= goal)
+        return Try(name, who, seed, round(watch.seconds, 4), reached, curve, watch.outside)
 
     def _stop(self, name: str, seed: int) -> None:
         """Let ``auto`` stop by itself."""

@@ -48,7 +48,8 @@ class Times:
         bound = "" if row[f"hits {factor}"] else "> "
         if not self.rows[name, "auto"][f"hits {factor}"]:
             bound = "< "
-        return bound + number(row[f"x auto {factor}"])
+        mark = r" \*" if 2 * row["outside"] > row["tries"] else ""
+        return bound + number(row[f"x auto {factor}"]) + mark
 
 
 def number(value: float) -> str:

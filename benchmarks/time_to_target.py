@@ -90,6 +90,8 @@ class Measurement:
             for seed, name, who in jobs:
                 if not self.in_time:
                     return
+                if self.results.is_hopeless(name, who):
+                    continue
                 self.results.add(self._try(name, who, seed, self._limit(name), self._goal(name)))
                 self._save_now_and_then()
         for seed in range(self.options.stops):

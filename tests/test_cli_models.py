@@ -126,13 +126,13 @@ def test_predictions_are_those_of_the_model_whatever_the_order_of_the_columns(fo
     assert symbreak("predict", folder / "house.json", new).stdout == out.read_text()
 
 
-def test_labels_and_scores_are_predicted(folder):
+def test_labels_and_probabilities_are_predicted(folder):
     model = Model.load(folder / "kind.json")
     new = folder / "new.csv"
     new.write_text("1,2.5\n4.5,-1\n")
     result = symbreak("predict", folder / "kind.json", new, "--scores")
     rows = list(csv.reader(io.StringIO(result.stdout)))
-    assert rows[0] == ["class", "score cheap", "score dear"]
+    assert rows[0] == ["class", "probability cheap", "probability dear"]
     X = [[1, 2.5], [4.5, -1]]
     assert [row[0] for row in rows[1:]] == model.predict(X).tolist()
     assert [[float(x) for x in row[1:]] for row in rows[1:]] == model.outputs(X).tolist()

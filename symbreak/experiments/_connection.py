@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import logging
 import os
 from collections.abc import Iterator
@@ -16,6 +17,9 @@ from distributed.comm.addressing import get_address_host
 from symbreak._checks import check_count, check_path
 from symbreak._processes import detached_start, without_script
 from symbreak.experiments._errors import ClusterError
+
+#: Bytes of a scheduler file; Dask's have some hundred, and some more for each worker.
+MAX_SCHEDULER_FILE = 10_000_000
 
 
 @contextmanager
@@ -73,11 +77,23 @@ def _where(cluster: str | Path) -> dict[str, str]:
     if isinstance(cluster, str) and "://" in cluster:
         return {"address": cluster}
     if check_path("cluster", cluster).is_file():
+        _check_scheduler_file(Path(cluster))
         return {"scheduler_file": str(cluster)}
     raise ValueError(
         "cluster must be 'local', an address such as tcp://host:8786, a scheduler file that "
         f"exists, or a client, got {str(cluster)!r}."
     )
+
+
+def _check_scheduler_file(path: Path) -> None:
+    """Refuse what no scheduler has written; Dask would wait for it, or fail in its own words."""
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(MAX_SCHEDULER_FILE))
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("address"), str):
+        raise ValueError(f"{str(path)!r} is not the file of a scheduler (dask scheduler makes one).")
 
 
 def _security(*files: str | Path | None) -> Security | None:
@@ -90,9 +106,14 @@ def _security(*files: str | Path | None) -> Security | None:
         if not check_path("a certificate or key", file).is_file():
             raise ValueError(f"there is no certificate or key {str(file)!r}.")
     ca, cert, key = map(str, files)
-    return Security(
+    security = Security(
         tls_ca_file=ca, tls_client_cert=cert, tls_client_key=key, require_encryption=True
     )
+    try:
+        security.get_connection_args("client")
+    except OSError as error:
+        raise ValueError(f"a certificate or key cannot be used ({error}).") from error
+    return security
 
 
 @contextmanager

@@ -93,7 +93,9 @@ def _check_scheduler_file(path: Path) -> None:
     except (OSError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("address"), str):
-        raise ValueError(f"{str(path)!r} is not the file of a scheduler (dask scheduler makes one).")
+        raise ValueError(
+            f"{str(path)!r} is not the file of a scheduler (dask scheduler makes one)."
+        )
 
 
 def _security(*files: str | Path | None) -> Security | None:

@@ -268,3 +268,21 @@ def test_it_can_begin_with_a_given_network(alpha):
     assert errors[1] == pytest.approx(errors[0], rel=1e-3)
     with pytest.raises(ValueError, match="initial is for a polish, and DE has none"):
         train(problem, "DE", max_evaluations=1_000, initial=disturbed)
+
+
+def test_the_best_network_is_polished_once_more_also_after_an_interruption():
+    problem = load_problem("syn5")
+    whole = train(problem, max_evaluations=2_000_000)
+    run, n_finishing = Training(problem, "auto", max_evaluations=2_000_000), 0
+    while not run.finished:
+        n_starts = run.progress.n_starts
+        run.step()
+        if n_starts == whole.agreement.n_starts:  # all that count are through
+            n_finishing += 1
+            run = Training.from_state(problem, run.state())
+    record = run.record()
+    assert n_finishing > 0
+    assert record.stopped == whole.stopped == "agreement"
+    assert record.error == whole.error <= whole.starts[:, 1].min()
+    np.testing.assert_array_equal(record.theta, whole.theta)
+    assert record.n_evaluations == whole.n_evaluations

@@ -79,13 +79,12 @@ def flipped(content, position, rng):
     return damaged
 
 
-def test_a_flipped_byte_is_noticed_or_changes_nothing(content, tmp_path):
-    rng, path, noticed = random.Random(0), tmp_path / "a.db", 0
+def flip_each(content, positions, path):
+    """Flip bytes one at a time; return how often that was noticed."""
+    rng, noticed, runs = random.Random(0), 0, list(StudySpec.parse(TEXT).runs())
     path.write_bytes(content)
-    runs = list(StudySpec.parse(TEXT).runs())
     whole = everything(path, runs)
-    used = [i for i, byte in enumerate(content) if byte]
-    for position in [*rng.sample(used, N_FLIPS), *rng.sample(range(len(content)), N_FLIPS // 4)]:
+    for position in positions:
         path.write_bytes(flipped(content, position, rng))
         try:
             found = everything(path, runs)
@@ -94,7 +93,25 @@ def test_a_flipped_byte_is_noticed_or_changes_nothing(content, tmp_path):
             assert check_store(path) != []
         else:
             assert found == whole, position
-    assert noticed > N_FLIPS / 2
+    return noticed
+
+
+def used(content):
+    return [i for i, byte in enumerate(content) if byte]
+
+
+def test_a_flipped_byte_is_noticed_or_changes_nothing(content, tmp_path):
+    rng = random.Random(0)
+    some = [*rng.sample(used(content), N_FLIPS), *rng.sample(range(len(content)), N_FLIPS // 4)]
+    assert flip_each(content, some, tmp_path / "a.db") > N_FLIPS / 2
+
+
+@pytest.mark.slow
+def test_every_flipped_byte_is_noticed_or_changes_nothing(content, tmp_path):
+    everywhere = used(content)
+    noticed = flip_each(content, everywhere, tmp_path / "a.db")
+    print(f"{len(everywhere)} flips, {noticed} noticed, of {len(content)} bytes")  # pytest -s
+    assert noticed > 0.9 * len(everywhere)
 
 
 def test_a_damaged_checkpoint_is_reported_and_the_run_starts_again(content, tmp_path):

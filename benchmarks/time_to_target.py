@@ -140,7 +140,7 @@ class Measurement:
         except Enough:
             pass
         self.results.learn(name, run.progress.error, "auto")
-        says = run.agreement
+        says = run.record().agreement
         self.results.stops.append(
             {
                 "problem": name,

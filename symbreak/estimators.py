@@ -42,7 +42,7 @@ PARAMETERS = """
         activation: Of the hidden neurons: ``"tanh"``, ``"sin"``, ``"softsign"``, ``"logistic"`` or
             ``"relu"``.
         method: ``"auto"``: short searches with symmetry breaking, each followed by a polish, until
-            three of them agree. Or a name in ``METHODS``, a search alone that spends its budget.
+            three of six agree. Or a name in ``METHODS``, a search alone that spends its budget.
         alpha: Ridge on all weights but the output shift; ``"auto"`` lets the evidence of the data
             set it, and then larger ones compete with that in cross-validation (or on the samples
             of ``early_stopping``), where a search can use all samples. For classes, ridges from

@@ -103,7 +103,7 @@ class Start:
         self.history = History(problem, evaluate.solve)
         self._polisher: Polisher | None = None
         self._recent: list[float] = []  # errors after the last iterations of the polish
-        self._stall = PATIENCE[0 if plan.polish == "restarts" and theta is None else 2]
+        self._stall = "stalled" if plan.polish == "restarts" and theta is None else ""
         self.reason = ""
         if theta is not None:
             self.history.note_errors(theta[None], evaluate(theta[None]), 0)

@@ -10,14 +10,7 @@ import time
 from contextlib import suppress
 from threading import Thread, Timer
 
-DEADLINE = 120
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+from tests.experiments.processes import DEADLINE, wait_for
 
 
 def dask_settings(config):

@@ -20,16 +20,11 @@ from distributed import Client, get_task_stream
 
 from symbreak import load_problem, train
 from symbreak.estimators import EvolvedMLPRegressor
-from symbreak.experiments import ClusterError, Store, StudySpec, check_store, run_study
+from symbreak.experiments import ClusterError, Store, StudySpec, run_study
 from symbreak.experiments._connection import connect, is_exposed
 from symbreak.starts import run_start
-from tests.experiments.dask_processes import (
-    DEADLINE,
-    DaskProcesses,
-    Proxy,
-    dask_settings,
-    wait_for,
-)
+from tests.experiments.dask_processes import DaskProcesses, Proxy, dask_settings
+from tests.experiments.processes import DEADLINE, results, wait_for
 
 # Runs of about half a second, so that slices of 0.1 s end inside.
 TEXT = """
@@ -41,16 +36,6 @@ sinc = 60_000
 """
 SLICE = 0.1
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills processes by signals")
-
-
-def results(path):
-    """Key and fingerprint of every run: equal for equal results, bit by bit."""
-    assert check_store(path) == []
-    with Store(path, create=False) as store:
-        assert store.count("checkpoint") == 0
-        frame = store.frame()
-        assert frame.key.is_unique
-        return dict(zip(frame.key, frame.fingerprint, strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from symbreak.experiments import Store, StoreError, StudySpec, check_store, run_study
+from symbreak.experiments import Store, StoreError, StudySpec, run_study
 from symbreak.experiments._lock import only_driver
+from tests.experiments.processes import DEADLINE, results, wait_for
 
 # About a second of work on one core, in runs long enough to be killed inside.
 TEXT = """
@@ -24,16 +25,6 @@ repetitions = 3
 syn5 = 20_000
 sinc = 20_000
 """
-DEADLINE = 120
-
-
-def results(path):
-    """Key and fingerprint of every run: equal for equal results, bit by bit."""
-    assert check_store(path) == []
-    with Store(path, create=False) as store:
-        frame = store.frame()
-        assert frame.key.is_unique
-        return dict(zip(frame.key, frame.fingerprint, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +54,6 @@ def finish(process, code=0):
     assert process.returncode == code, err
     assert "Traceback" not in err
     return out, err
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def children(process):

@@ -551,6 +551,22 @@ def test_bad_options_are_refused(study, tmp_path, options, message):
     assert message in " ".join(done.stderr.split())
 
 
+@pytest.mark.parametrize("content", ["", "no JSON", "[]", '{"address": 1}', "[" * 100_000])
+def test_a_file_that_no_scheduler_has_written_is_refused(tmp_path, content):
+    path = tmp_path / "scheduler.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="is not the file of a scheduler"), connect(path):
+        pass
+
+
+def test_a_certificate_that_is_none_is_refused(tmp_path):
+    path = tmp_path / "ca.pem"
+    path.write_text("no certificate")
+    tls = {"tls_ca": path, "tls_cert": path, "tls_key": path}
+    with pytest.raises(ValueError, match="cannot be used"), connect("tls://127.0.0.1:1", **tls):
+        pass
+
+
 def test_without_dask_it_is_said_what_to_install(study, tmp_path):
     script = (
         "import sys\nsys.modules['distributed'] = None\n"

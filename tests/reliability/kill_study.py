@@ -112,6 +112,16 @@ def left_alone(study: Path, store: Path, workers: int) -> tuple[float, list[floa
     return time.monotonic() - began, [size for size in held if size]
 
 
+def is_unborn(said: str) -> bool:
+    """Whether a traceback is Python's, of a worker whose driver was killed while starting it.
+
+    It is printed before any code of ours is there: the driver could not hand over what to load.
+    """
+    places = [line for line in said.splitlines() if line.lstrip().startswith("File ")]
+    in_python = all("multiprocessing" in line or '"<string>"' in line for line in places)
+    return in_python and said.rstrip().endswith("EOFError: Ran out of input")
+
+
 def killed(
     study: Path,
     store: Path,
@@ -132,7 +142,7 @@ def killed(
             if not enough and process.poll() is None and kill(victim, process, rng):
                 kills[victim] += 1
         _, err = process.communicate()
-        if "Traceback" in err:
+        if any(not is_unborn(said) for said in err.split("Traceback")[1:]):
             raise SystemExit(err)
         if process.returncode == 0 and n_done(store) == n_runs:
             return kills

@@ -2,7 +2,7 @@
 
 Each is a function of a problem, a seed and a watch. It trains, tells the watch what it has found,
 and returns when it would stop by itself; then it is started anew with another seed, until the watch
-ends it. Starts of all but the packages' own are uniform in [-1, 1], as DE's first candidates are.
+ends it. Starts of all but the packages' own are drawn as auto's first candidates are.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import cma
 import numpy as np
@@ -20,6 +21,7 @@ from scipy.optimize import least_squares
 
 from symbreak import Evaluator, Problem
 from symbreak.network import fit_output_weights, hidden_outputs
+from symbreak.plans import make_plan
 from symbreak.polish import Polisher
 from symbreak.training import UNLIMITED, Training
 
@@ -75,7 +77,17 @@ def random_starts(problem: Problem, seed: int, watch: Watch) -> None:
 
 
 def random_theta(problem: Problem, seed: int) -> Array:
+    return units_of(problem) * random_unit(problem, seed)
+
+
+def random_unit(problem: Problem, seed: int) -> Array:
     return np.random.default_rng(seed).uniform(-1, 1, size=problem.topology.dim)
+
+
+@cache
+def units_of(problem: Problem) -> Array | float:
+    units = make_plan(problem, "auto", UNLIMITED).units(problem)
+    return 1.0 if units is None else units
 
 
 def pycma_bipop(problem: Problem, seed: int, watch: Watch) -> None:
@@ -83,7 +95,7 @@ def pycma_bipop(problem: Problem, seed: int, watch: Watch) -> None:
     evaluate = Evaluator(problem)
 
     def errors_of(candidates: list[Array]) -> list[float]:
-        errors = evaluate(np.array(candidates))
+        errors = evaluate(units_of(problem) * np.array(candidates))
         watch.see(float(errors.min()))
         return errors.tolist()
 
@@ -91,7 +103,7 @@ def pycma_bipop(problem: Problem, seed: int, watch: Watch) -> None:
         warnings.simplefilter("ignore")
         cma.fmin2(
             None,
-            random_theta(problem, seed),
+            random_unit(problem, seed),
             0.5,
             {"seed": seed + 1, "verbose": -9},  # seed 0 is the clock
             parallel_objective=errors_of,

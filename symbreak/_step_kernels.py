@@ -118,3 +118,45 @@ def damped_step(
         fall -= d * (product + g[i] + alpha * theta[i])
         out[i] = v[i]
     return fall
+
+
+@_compiled
+def symmetric_product(A: Array, v: Array, out: Array) -> None:
+    """Write ``A v`` into ``out``, from the lower triangle of A."""
+    for i in range(len(v)):
+        out[i] = _dot(A[i, : i + 1], v[: i + 1])
+        _subtract(out[:i], -v[i], A[i, :i])
+
+
+@_compiled
+def quadratic_form(A: Array, v: Array) -> float:
+    """``v' A v``, from the lower triangle of A."""
+    product = np.empty(len(v))
+    symmetric_product(A, v, product)
+    return float(_dot(v, product))
+
+
+@_compiled
+def learn_curvature(S: Array, step: Array, change: Array, G: Array) -> None:
+    """Let ``G + S`` explain the change of the gradient in a step (Dennis, Gay and Welsch).
+
+    Of all matrices that do, the nearest to S, which is made smaller before if it is too large for
+    what G leaves unexplained. Nothing is learnt from a step along which the slope falls.
+    """
+    D, along = len(step), _dot(step, change)
+    if not along > ROUNDING * math.sqrt(_dot(step, step) * _dot(change, change)):
+        return
+    rest, known = np.empty(D), np.empty(D)
+    symmetric_product(G, step, rest)
+    symmetric_product(S, step, known)
+    for i in range(D):
+        rest[i] = change[i] - rest[i]
+    wanted, held = abs(_dot(step, rest)), abs(_dot(step, known))
+    size = wanted / held if wanted < held else 1.0
+    for i in range(D):
+        rest[i] -= size * known[i]
+    share = _dot(rest, step) / along
+    for i in range(D):
+        for j in range(i + 1):
+            pair = rest[i] * change[j] + change[i] * rest[j] - share * change[i] * change[j]
+            S[i, j] = size * S[i, j] + pair / along

@@ -168,8 +168,8 @@ class EvidencePolisher(Polisher):
 
     _numbers = (*Polisher._numbers, "_alpha", "_wanted")
 
-    def _prepare(self, problem: Problem) -> None:
-        super()._prepare(problem)
+    def _prepare(self, problem: Problem, evaluate: Evaluator | None = None) -> None:
+        super()._prepare(problem, evaluate)
         self._wanted = self._alpha = problem.ridge or AUTO_RIDGE
         self._judge = self._lead
         self._least_work = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, get_args
 
 from numpy.random import Generator
@@ -64,11 +64,16 @@ class Method:
     @property
     def setting_names(self) -> tuple[str, ...]:
         """What may be set, from the constructors of the optimiser and its bases."""
-        names: dict[str, None] = {}
-        for base in self.optimizer.__mro__:
-            parameters = inspect.signature(base).parameters.values() if base is not object else ()
-            names |= {p.name: None for p in parameters if p.kind is not p.VAR_KEYWORD}
-        return tuple(name for name in names if name not in (*_GIVEN, "seed"))
+        return _setting_names(self.optimizer)
+
+
+@cache
+def _setting_names(optimizer: type[Optimizer]) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for base in optimizer.__mro__:
+        parameters = inspect.signature(base).parameters.values() if base is not object else ()
+        names |= {p.name: None for p in parameters if p.kind is not p.VAR_KEYWORD}
+    return tuple(name for name in names if name not in (*_GIVEN, "seed"))
 
 
 #: Assignment for a search, in which exact solutions would cost more than the evaluations.

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from symbreak._checks import check_choice, check_count, check_kind
+import numpy as np
+
+from symbreak._checks import Array, check_choice, check_count, check_kind
 from symbreak._linearisation import check_polish_memory
 from symbreak.methods import POLISHES, Polish, find_method, population_size_of
 from symbreak.problems import Problem
 
 #: Of a budget that ends with a polish, the share that is searched.
 SEARCH_SHARE = 0.8
-#: Candidates of a search that a polish will follow: at least, and at most.
-FEW, MANY = 5, 40
+#: Candidates of a search that a polish will follow: at least, at most, and in deep networks.
+FEW, SOME, MANY = 5, 12, 40
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,20 @@ class Plan:
         if self.polish != "restarts":
             return self
         return replace(self, search_evaluations=self.search_evaluations * luby(number + 1))
+
+    def units(self, problem: Problem) -> Array | None:
+        """What its searches measure each weight in (D,); None if all are 1, as in the paper.
+
+        The paper's ball is made for weights of size 1. Without it, those of the first layer are
+        smaller, so that a sum of n inputs is no larger than one of them: neurons that begin
+        saturated mostly end worse.
+        """
+        if self.polish != "restarts" or problem.rescale != "none":
+            return None
+        units = np.ones(problem.topology.dim)
+        rows, columns = problem.topology.shapes[0]
+        units[: rows * columns] = 1 / math.sqrt(columns - 1)
+        return units
 
     def state(self) -> dict[str, Any]:
         """Plain values, as arguments of ``Plan``."""
@@ -95,7 +112,7 @@ def short_search(problem: Problem) -> tuple[int, int]:
     small networks; deeper ones are more often out of tune. Later starts search longer.
     """
     deep = len(problem.topology.hidden) > 1
-    size = MANY if deep else min(MANY, max(FEW, problem.topology.dim))
+    size = MANY if deep else min(SOME, max(FEW, problem.topology.dim))
     return size, size
 
 

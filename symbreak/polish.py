@@ -24,6 +24,7 @@ from symbreak._checks import (
     check_real,
     check_theta,
 )
+from symbreak._curvature import Curvature
 from symbreak._linearisation import Linearisation, check_polish_memory, jacobian_cost
 from symbreak.evaluation import Evaluator
 from symbreak.models import Model
@@ -32,8 +33,8 @@ from symbreak.optimizers import State
 from symbreak.optimizers._state import check_saved, reading_state
 from symbreak.problems import Problem
 
-#: First damping, and the one at which a step is given up.
-FIRST_DAMPING, MAX_DAMPING = 1e-3, 1e12
+#: First damping in the paper's ball and without one, and that at which a step is given up.
+FIRST_DAMPING, FIRST_DAMPING_UNBOUNDED, MAX_DAMPING = 1e-3, 0.1, 1e12
 #: Cosine between the residual and every column of the Jacobian that counts as a right angle.
 RIGHT_ANGLE = 1e-10
 
@@ -109,6 +110,7 @@ class Polisher:
             searches on six of the paper's problems 1e-6 ended where 1e-9 did, to 0.1 % in the
             mean; 1e-4 needed half to three quarters of the iterations and ended up to 20 %
             higher (2026-11).
+        evaluate: Errors of candidates; one is made if there is none yet.
 
     Attributes:
         theta: Best vector so far.
@@ -131,8 +133,9 @@ class Polisher:
         max_iterations: int = 200,
         max_evaluations: int | None = None,
         tolerance: float = 1e-6,
+        evaluate: Evaluator | None = None,
     ) -> None:
-        self._prepare(problem)
+        self._prepare(problem, evaluate)
         if max_evaluations is not None:
             max_evaluations = check_count(
                 "max_evaluations", max_evaluations, self._least_work, "to say anything"
@@ -141,13 +144,15 @@ class Polisher:
         self.max_iterations = check_count("max_iterations", max_iterations, 0)
         self.tolerance = check_real("tolerance", tolerance, 0.0, 1.0)
         self._theta = self._inside(check_theta(theta, problem.topology.dim))
-        self._damping, self._growth = FIRST_DAMPING, 2.0
+        self._damping = FIRST_DAMPING if self._ball else FIRST_DAMPING_UNBOUNDED
+        self._growth = 2.0
+        self._curvature = None if self._ball else Curvature(problem.topology.dim)
         self.n_iterations, self.n_evaluations, self.reason = 0, 0, ""
         self._value = self._count(self._lead, self._theta)
         self.theta, self.error = self._theta, self._judged()
         self._look_around()
 
-    def _prepare(self, problem: Problem) -> None:
+    def _prepare(self, problem: Problem, evaluate: Evaluator | None = None) -> None:
         """What follows from the problem alone."""
         self.problem = check_kind("problem", problem, Problem, "as load_problem makes")
         check_polish_memory(problem)
@@ -162,7 +167,7 @@ class Polisher:
         )
         self._least_work = 2
         self._zero = (MIN_OVER_ROUNDING * ROUNDING) ** 2 * float(np.mean(y * y))
-        self._evaluate = Evaluator(problem)
+        self._evaluate = evaluate or Evaluator(problem)
         self._judge = self._lead = self._objective(self._evaluate)
         if problem.output_error == "tanh":
             linear = replace(problem, output_error="linear")
@@ -208,30 +213,53 @@ class Polisher:
         ):
             self.reason = "converged: gradient"
             return
-        while self._affordable(self._trial_cost):
-            trial, promised = self._propose()
-            if promised >= 0:
-                if (trial == self._theta).all():
-                    self.reason = "converged: step"
-                    return
-                value = self._count(self._lead, trial)
-                if value < self._value:
-                    self._move(trial, value, promised)
-                    return
-                if promised <= ROUNDING * self._value:
-                    self.reason = "converged: error"
-                    return
+        if self._curvature is not None and self._try_curved(self._curvature):
+            return
+        while self._affordable(self._trial_cost) and not self._try(here.G):
             self._damp()
+
+    def _try_curved(self, curvature: Curvature) -> bool:
+        """Step with all that is known of the curvature, if it is trusted; whether that is better.
+
+        It is no longer trusted if not, and forgotten where it sees nothing more to gain: whether
+        the polish has converged is for Gauss-Newton to say.
+        """
+        here = self._linearise
+        hessian = curvature.hessian(self._theta, here.G, here.g)
+        if not curvature.in_use or not self._affordable(self._trial_cost):
+            return False
+        moved = self._try(hessian)
+        if self.reason:
+            self.reason = ""
+            curvature.forget()
+        curvature.in_use &= moved
+        return moved
+
+    def _try(self, hessian: Array) -> bool:
+        """Step to the minimum of a model if that is better; whether no other trial is needed."""
+        trial, promised = self._propose(hessian)
+        if promised < 0:
+            return False
+        if (trial == self._theta).all():
+            self.reason = "converged: step"
+            return True
+        value = self._count(self._lead, trial)
+        if value < self._value:
+            self._move(trial, value, promised)
+            return True
+        if promised <= ROUNDING * self._value:
+            self.reason = "converged: error"
+        return bool(self.reason)
 
     def _linearised(self) -> float:
         return self._linearise(self._theta, self._alpha)
 
-    def _propose(self) -> tuple[Array, float]:
+    def _propose(self, hessian: Array) -> tuple[Array, float]:
         """The best vector by the damped model, and the fall of the error that it promises."""
-        here, D = self._linearise, len(self._theta)
+        D = len(self._theta)
         trial, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
         fall = kernels.damped_step(
-            *(self._theta, here.G, here.g, self._alpha, self._damping, self._radius),
+            *(self._theta, hessian, self._linearise.g, self._alpha, self._damping, self._radius),
             *(M, L, trial),
         )
         return trial, 2 * fall / self._divisor
@@ -240,6 +268,9 @@ class Polisher:
         fall = self._value - value
         if max(fall, promised) <= self.tolerance * self._value:
             self.reason = "converged: error"
+        if self._curvature is not None:
+            half = 0.5 * self._divisor
+            self._curvature.judge(trial - self._theta, half * promised, half * fall)
         gain = fall / promised if promised > fall else 1.0
         self._damping *= max(1 / 3, 1 - (2 * gain - 1) ** 3)  # Nielsen's rule
         self._growth = 2.0
@@ -311,6 +342,7 @@ class Polisher:
             "best": self.theta.copy(),
             "theta": self._theta.copy(),
             "numbers": np.array([getattr(self, name) for name in self._numbers]),
+            "curvature": None if self._curvature is None else self._curvature.state(),
         }
 
     @classmethod
@@ -331,6 +363,8 @@ class Polisher:
                 setattr(polisher, name, check_saved(name, value, float, sizes))
             polisher.theta = check_saved("best", state["best"], "D", sizes)
             check_finite("the state's best", polisher.theta)
+            if polisher._curvature is not None:
+                polisher._curvature = Curvature.from_state(state["curvature"], sizes["D"])
         return polisher
 
 

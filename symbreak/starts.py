@@ -23,7 +23,7 @@ from symbreak.problems import Problem
 
 #: A polish that brings the error down by less than this share in so many iterations has stalled;
 #: if it was let go on all the same, it is slow when it does by less than that share in so many.
-STALLS = {"stalled": (0.02, 5), "slow": (0.01, 20)}
+STALLS = {"stalled": (0.02, 3), "slow": (0.003, 20)}
 #: What may end a polish early: at first, when it was let go on, and if nothing shall.
 PATIENCE = ("stalled", "slow", "")
 #: Seconds that starts in several threads go on before they are looked at.
@@ -92,6 +92,7 @@ class Start:
     ) -> None:
         self.plan, self.max_evaluations = plan, max_evaluations
         self._problem, self._evaluate = problem, evaluate
+        self._units = plan.units(problem)
         self.optimizer = make_optimizer(
             plan.method,
             problem,
@@ -131,10 +132,11 @@ class Start:
 
     def _search(self) -> None:
         optimizer, history = self.optimizer, self.history
-        candidates = optimizer.ask()
+        asked = optimizer.ask()
+        candidates = asked if self._units is None else asked * self._units
         errors = self._evaluate(candidates)
         history.note_errors(candidates, errors, optimizer.n_evaluations)
-        optimizer.tell(candidates, errors)
+        optimizer.tell(asked, errors)
         if self.plan.polish != "restarts":  # short searches do not get far enough to differ
             history.note_spread(candidates, optimizer.n_evaluations)
         share = np.count_nonzero(optimizer.modified) / len(errors)
@@ -178,7 +180,9 @@ class Start:
         kind = _polisher_of(self._problem)
         if kind is EvidencePolisher:  # whose errors are not of one kind
             self._stall = ""
-        self._polisher = kind(self._problem, theta, max_evaluations=max_evaluations)
+        self._polisher = kind(
+            self._problem, theta, max_evaluations=max_evaluations, evaluate=self._evaluate
+        )
         self._note_polish(self._polisher)
         self.reason = self._polisher.reason
 
@@ -209,6 +213,7 @@ class Start:
         check_kind("start", state, dict, "of state()")
         start = cls.__new__(cls)
         start.plan, start._problem, start._evaluate = plan, problem, evaluate
+        start._units = plan.units(problem)
         start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)
         start.reason = str(state["reason"])
         start._stall = check_choice("the state's stall", state["stall"], PATIENCE)

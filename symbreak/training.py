@@ -41,7 +41,7 @@ from symbreak.starts import Elsewhere, Start, StartJob, advance, start_seed
 #: A budget of evaluations that no run spends: for runs that end by time.
 UNLIMITED = 2**53
 #: A start that has stalled goes on if its error is at most so many times the best one before it.
-PROMISING = 1.5
+PROMISING = 1.2
 
 
 def train(

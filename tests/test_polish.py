@@ -264,7 +264,7 @@ def test_a_problem_with_a_ball_is_polished_inside_it(start, rescale):
 def test_without_a_ball_weights_may_grow():
     problem = load_problem("inc-sinc")
     object.__setattr__(problem, "rescale", "none")
-    theta = np.random.default_rng(2).uniform(-1, 1, size=10)
+    theta = np.random.default_rng(11).uniform(-1, 1, size=10)
     polisher = run(Polisher(problem, theta, max_iterations=60))
     assert np.linalg.norm(polisher.theta) > math.sqrt(10)
     assert polisher.error < 0.01

@@ -13,7 +13,7 @@ from symbreak import METHODS, Evaluator, Problem, load_problem, train
 from symbreak.optima import Agreement, Optimum, agreement, label_optima
 from symbreak.plans import luby, make_plan
 from symbreak.starts import run_start
-from symbreak.training import Training
+from symbreak.training import PROMISING, Training
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_a_polish_that_stalls_is_given_up_unless_it_is_promising(problem):
     assert 0 < given_up.sum() < len(given_up)
     assert not given_up[0]  # nothing was better before it
     best = np.minimum.accumulate(record.starts[:, 1])
-    assert np.all(record.starts[1:, 1][given_up[1:]] > 1.5 * best[:-1][given_up[1:]])
+    assert np.all(record.starts[1:, 1][given_up[1:]] > PROMISING * best[:-1][given_up[1:]])
 
 
 def test_an_unknown_polish_is_refused(problem):
@@ -223,8 +223,9 @@ def test_a_ridge_that_sets_itself_overfits_less_than_none():
     X = rng.normal(size=(500, 3))
     y = X[:, 0] + np.sin(2 * X[:, 1])
     auto = train(problem, max_evaluations=20_000, seed=0)
-    none = train(dataclasses.replace(problem, alpha=0.0), max_evaluations=20_000, seed=0)
-    assert auto.model.error(X, y) < 0.5 * none.model.error(X, y)
+    free = dataclasses.replace(problem, alpha=0.0)
+    none = [train(free, max_evaluations=20_000, seed=seed).model for seed in range(3)]
+    assert auto.model.error(X, y) < 0.5 * np.mean([model.error(X, y) for model in none])
     assert 4 < auto.n_effective < problem.topology.dim + 7
     assert auto.alpha > 0
 

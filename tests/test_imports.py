@@ -19,7 +19,7 @@ LAYERS = [
     {"network", "symmetry", "problems"},
     {"_kernels", "models", "_folds", "_cross_entropy"},
     {"evaluation", "optimizers", "export", "inspection"},
-    {"_polish_kernels", "_step_kernels", "_linearisation"},
+    {"_polish_kernels", "_step_kernels", "_linearisation", "_curvature"},
     {"methods", "history", "polish", "optima"},
     {"evidence"},
     {"plans", "records", "probabilities"},

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from symbreak.analysis._paper import PAPER_METHODS
+
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 STUDY = ROOT / "studies" / "paper"
-#: Table 1's methods by family, and the problems that README quotes.
-FAMILIES = {"DE": ("DE", "DE-INV-SB", "DE-SB"), "CMA-ES": ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB")}
+#: The problems that README quotes.
 QUOTED = ("sinc", "inc-sinc", "two-circles")
 
 
@@ -104,7 +105,7 @@ def study_section() -> str:
     for problem in QUOTED:
         runs = pd.read_csv(STUDY / problem / "runs.csv.gz")
         medians = runs.groupby("method")["table_error"].median()
-        for family, methods in FAMILIES.items():
+        for family, methods in PAPER_METHODS.items():
             best = medians[list(methods)].min()
             cells = [f"{medians[method]:.2g}" for method in methods]
             cells[methods.index(medians[list(methods)].idxmin())] = f"**{best:.2g}**"

@@ -34,7 +34,7 @@ class CrossEntropy:
     def __init__(self, topology: Topology, data: Dataset, *, shift: bool) -> None:
         self._net, self._shift, self._X, self._Y = topology, shift, data.X, data.y
         weights = np.ones(len(data)) if data.weights is None else data.weights
-        self.weight = float(weights.sum())
+        self.weight = data.total_weight
         self._share = weights / self.weight
         n_last, q = topology.hidden[-1], topology.n_outputs
         ends = np.cumsum([rows * columns for rows, columns in topology.shapes])

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from symbreak._estimation import loss_of
-from symbreak._folds import FOLDS, folds, weight_of
+from symbreak._folds import FOLDS, folds
 from symbreak.evidence import EvidenceResult, evidence
 from symbreak.polish import Polisher
 from symbreak.problems import Problem
@@ -78,7 +78,7 @@ def _loss(
         return _error(replace(problem, train=problem.validation), found)
     total = 0.0
     for shown, left_out in folds(problem):
-        share = weight_of(shown.train) / weight_of(problem.train)
+        share = shown.train.total_weight / problem.train.total_weight
         without = _polished(replace(shown, alpha=share * found.alpha), start, may_go_on)
         if not may_go_on():
             return np.inf

@@ -16,7 +16,7 @@ import numpy as np
 from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array
 from symbreak._cross_entropy import CrossEntropy
-from symbreak._folds import folds, weight_of
+from symbreak._folds import folds
 from symbreak.models import Model
 from symbreak.network import CLASS_SCALE
 from symbreak.problems import Dataset, Problem
@@ -137,11 +137,11 @@ def _unseen_loss(
     start = ahead + NUDGE * np.random.default_rng(0).normal(size=len(ahead))
     total, n = 0.0, 0
     for shown, left_out in folds(problem):
-        share = weight_of(shown.train) / weight_of(problem.train)
+        share = shown.train.total_weight / problem.train.total_weight
         without = _objective(shown, model).fit(start, share * alpha, FOLD_ITERATIONS, may_go_on)
         if not may_go_on():
             return np.inf
-        total += weight_of(left_out.train) * _objective(left_out, model).loss(without)
+        total += left_out.train.total_weight * _objective(left_out, model).loss(without)
         n += len(left_out.train)
         if n >= ENOUGH_PREDICTIONS:
             break

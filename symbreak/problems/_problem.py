@@ -100,12 +100,17 @@ class Problem:
             )
 
     def __repr__(self) -> str:
-        parts = (self.train, self.validation, self.test)
-        samples = "/".join(str(len(part)) for part in parts if part is not None)
+        samples = "/".join(str(len(part)) for part in self.parts.values())
         return (
             f"Problem({self.name!r}, {self.topology}, {self.task}, {samples} samples, "
             f"budget {self.max_evaluations:,})"
         )
+
+    @property
+    def parts(self) -> dict[str, Dataset]:
+        """The data sets that there are, by name: training, validation, test."""
+        parts = {"training": self.train, "validation": self.validation, "test": self.test}
+        return {name: data for name, data in parts.items() if data is not None}
 
     @property
     def ridge(self) -> float:
@@ -120,11 +125,10 @@ class Problem:
         if self.alpha:  # what is not there does not count: digests outlive new settings
             facts = (*facts, self.alpha)
         digest = hashlib.sha256(repr(facts).encode())
-        for part in (self.train, self.validation, self.test):
-            if part is not None:
-                digest.update(part.X.tobytes() + part.y.tobytes())
-                if part.weights is not None:
-                    digest.update(b"weights" + part.weights.tobytes())
+        for part in self.parts.values():
+            digest.update(part.X.tobytes() + part.y.tobytes())
+            if part.weights is not None:
+                digest.update(b"weights" + part.weights.tobytes())
         return digest.hexdigest()[:32]
 
     @classmethod

@@ -13,11 +13,11 @@ PACKAGE = Path(symbreak.__file__).parent
 
 # Each layer may import from layers before it, and within itself.
 LAYERS = [
-    {"_checks", "_compile", "_version", "_blas", "_interrupts", "_processes"},
+    {"_checks", "_compile", "_version", "_blas", "_interrupts", "_processes", "_writing"},
     {"_random", "activations"},
     {"topology"},
     {"network", "symmetry", "problems"},
-    {"_kernels", "models", "_folds", "_cross_entropy"},
+    {"_kernels", "_model_file", "models", "_folds", "_cross_entropy"},
     {"evaluation", "optimizers", "export", "inspection"},
     {"_polish_kernels", "_step_kernels", "_linearisation"},
     {"methods", "history", "polish", "optima"},

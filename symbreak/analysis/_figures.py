@@ -16,7 +16,7 @@ import vl_convert
 
 from symbreak._checks import shown
 from symbreak._processes import detached_start, end_with_parent
-from symbreak.models import write_bytes
+from symbreak._writing import write_bytes
 
 FORMATS = ("svg", "png", "pdf")
 #: Enough for print and for screens; PNG takes a third of the time and space.

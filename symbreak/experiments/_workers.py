@@ -32,8 +32,9 @@ from symbreak._processes import detached_start, end_with_parent
 from symbreak.experiments._errors import StoreError
 from symbreak.experiments._lock import only_driver
 from symbreak.experiments._run import CHECKPOINT_EVERY, CheckpointError, execute
-from symbreak.experiments._spec import RunSpec, StudySpec
+from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._store import Store
+from symbreak.experiments._study import StudySpec
 from symbreak.training import Progress
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 from symbreak import CMAES, METHODS, make_optimizer
 from symbreak.optimizers import _cmaes
 from symbreak.symmetry import NoBreaking
-from tests import reference
+from tests import reference_cmaes
 from tests.optimizers.runs import NET, family, landscape, twin_breaking
 
 REPLACING = ["CMA-ES-SB", "CMA-ES-SB-LA", "CMA-ES-SB-LA-P"]
@@ -18,7 +18,7 @@ REPLACING = ["CMA-ES-SB", "CMA-ES-SB-LA", "CMA-ES-SB-LA-P"]
 def test_generations_are_those_of_the_slow_twin(method):
     n = 12
     optimizer = make_optimizer(method, NET, seed=3, population_size=n)
-    twin = reference.CMAESState(
+    twin = reference_cmaes.CMAESState(
         mean=np.zeros(NET.dim),
         sigma=0.5,
         C=np.eye(NET.dim),
@@ -41,7 +41,7 @@ def test_generations_are_those_of_the_slow_twin(method):
         n_modified += modified.sum()
         answers = iter(zip(moved, modified, strict=True))
         plain = METHODS[method].breaking is NoBreaking
-        twin = reference.cmaes_generation(
+        twin = reference_cmaes.cmaes_generation(
             twin,
             candidates,
             errors,
@@ -72,7 +72,7 @@ def test_candidates_have_the_distribution():
 @pytest.mark.parametrize(("dim", "population_size"), [(6, 48), (10, 400), (152, 1000), (3, 5)])
 def test_constants_are_those_of_the_slow_twin(dim, population_size):
     ours = _cmaes.strategy_constants(dim, population_size)._asdict()
-    twin = reference.cmaes_constants(dim, population_size)
+    twin = reference_cmaes.cmaes_constants(dim, population_size)
     assert ours.pop("w") == pytest.approx(np.array(twin["weights"]))
     for name, value in ours.items():
         assert value == pytest.approx(twin[name]), name
@@ -146,7 +146,7 @@ def test_the_covariance_stalls_while_the_step_path_is_long(h):
     optimizer = CMAES(4, population_size=10, seed=0)
     advance(optimizer, 3)
     optimizer._p_sigma = optimizer._p_sigma * (0.1 if h else 100.0)
-    twin = reference.CMAESState(
+    twin = reference_cmaes.CMAESState(
         mean=optimizer.mean.copy(),
         sigma=optimizer.sigma,
         C=optimizer.C.copy(),
@@ -160,7 +160,7 @@ def test_the_covariance_stalls_while_the_step_path_is_long(h):
     optimizer.tell(candidates, errors)
     c_c = optimizer._constants.c_c
     assert np.allclose(optimizer._p_c, (1 - c_c) * p_c) == (not h)
-    twin = reference.cmaes_generation(twin, candidates, errors, candidates[0], None)
+    twin = reference_cmaes.cmaes_generation(twin, candidates, errors, candidates[0], None)
     assert pytest.approx(twin.C, rel=1e-9, abs=1e-12) == optimizer.C
     assert optimizer._p_c == pytest.approx(twin.p_c, rel=1e-9, abs=1e-12)
     assert optimizer.sigma == pytest.approx(twin.sigma, rel=1e-9)

@@ -7,10 +7,10 @@ that both pages say what the results say.
 """
 
 import json
-import re
 from pathlib import Path
 
 import pandas as pd
+from _pages import filled
 
 from symbreak.analysis._paper import PAPER_METHODS
 
@@ -142,23 +142,14 @@ def performance_section() -> str:
     return "\n".join(lines)
 
 
-def filled(page: str, name: str, text: str) -> str:
-    """A page with the part between two marks replaced."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
-    if not pattern.search(page):
-        raise SystemExit(f"the page lacks {begin} and {end}.")
-    return pattern.sub(lambda _: f"{begin}\n{text}\n{end}", page)
-
-
 def updated(readme: str) -> str:
     """The README with its numbers."""
-    return filled(filled(readme, "study", study_section()), "speed", speed_section())
+    return filled(readme, {"study": study_section(), "speed": speed_section()})
 
 
 def updated_performance(page: str) -> str:
     """The page on speed with its tables."""
-    return filled(page, "tables", performance_section())
+    return filled(page, {"tables": performance_section()})
 
 
 if __name__ == "__main__":

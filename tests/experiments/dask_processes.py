@@ -10,12 +10,22 @@ import time
 from contextlib import suppress
 from threading import Thread, Timer
 
-from tests.experiments.processes import DEADLINE, wait_for
+from tests.experiments.processes import DEADLINE, start_study, wait_for
+
+#: Seconds of a slice in these tests: runs take about half a second.
+SLICE = 0.1
 
 
 def dask_settings(config):
     """Dask's configuration as environment variables."""
     return {f"DASK_DISTRIBUTED__{name}": value for name, value in config.items()}
+
+
+def start_on_cluster(study, store, cluster, *options, **config):
+    """A driver of a study on a cluster, with some of Dask's configuration."""
+    usual = ["--cluster", str(cluster), "--checkpoint-every", str(SLICE)]
+    environment = os.environ | dask_settings(config)
+    return start_study(study, store, *usual, *options, environment=environment)
 
 
 class DaskProcesses:
@@ -30,11 +40,17 @@ class DaskProcesses:
             *("--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(self.file)),
             *self._preload(preload),
         )
-        wait_for(self.file.exists)
+        wait_for(self._is_listening)
 
     @property
     def address(self):
         return json.loads(self.file.read_text())["address"]
+
+    def _is_listening(self):
+        try:
+            return bool(self.address)
+        except (FileNotFoundError, json.JSONDecodeError):  # not yet, or half written
+            return False
 
     def _start(self, kind, *options):
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options]

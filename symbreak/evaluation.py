@@ -173,7 +173,7 @@ class Evaluator:
 
 @single_threaded_blas
 def network_error(model: Model, problem: Problem) -> float:
-    """Error on the training set of a complete network, as the search counts it but for penalty."""
+    """Error of a complete network on the training set, as the search has it without the penalty."""
     check_kind("model", model, Model, "as Evaluator.solve makes")
     check_kind("problem", problem, Problem, "as load_problem makes")
     train, shift = problem.train, problem.output_shift

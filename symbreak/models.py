@@ -153,7 +153,8 @@ class Model:
     def outputs(self, X: ArrayLike) -> Array:
         """Outputs (K, q): targets in the units of the data, or a score for each class.
 
-        Scores are the larger the likelier, and probabilities if ``output`` is ``"softmax"``.
+        The largest score is that of the likeliest class; scores are probabilities if ``output`` is
+        ``"softmax"``.
         """
         matrix = as_matrix("X", X)
         if matrix.shape[1] != self.topology.n_inputs:

@@ -23,17 +23,17 @@ from symbreak.problems import Dataset, Problem
 
 #: Ridges that compete.
 RIDGES = tuple(10.0 ** (e / 2) for e in range(-6, 4))
-#: The one that is taken where there are so many samples that it makes no difference, or no time.
+#: The ridge where there are so many samples that it hardly matters, or no time to choose.
 PLAIN_RIDGE = 1.0
-#: So many predictions of unseen samples tell ridges apart.
+#: So many predictions of unseen samples are enough to tell ridges apart.
 ENOUGH_PREDICTIONS = 500
-#: Iterations of a descent with all samples and without some; and those that are always done, since
-#: without them there are no probabilities.
+#: Iterations of a descent with all samples, and without some of them; and those that are done even
+#: if there is no time, since without them there are no probabilities.
 ITERATIONS, FOLD_ITERATIONS, FIRST_ITERATIONS = 200, 100, 20
-#: A network without some samples starts from one whose ridge is so many steps larger: one that has
-#: learned them by heart would not forget them.
+#: A network that is trained without some samples starts from one whose ridge is so many steps
+#: larger: one that has learned them by heart would not forget them.
 AHEAD = 2
-#: And so far from it, in every weight: where all weights have vanished there is no way down.
+#: Standard deviation of the noise on that start: where all weights are 0, so is the gradient.
 NUDGE = 0.1
 
 MayGoOn = Callable[[], bool]

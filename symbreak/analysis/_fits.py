@@ -75,7 +75,7 @@ class Fit:
 
 
 def best_fits(store: Store | Archive, results: Results) -> dict[str, Fit]:
-    """The best network of each problem whose data can be had again; the others have none."""
+    """The best network of each problem whose data can be loaded again."""
     fits = {}
     for name, runs in results.runs.groupby("problem", sort=False):
         run = _best_run(runs)

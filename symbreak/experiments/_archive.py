@@ -102,7 +102,7 @@ class Archive:
             )
 
     def close(self) -> None:
-        """Nothing to do; there is one for those who close a store."""
+        """Do nothing; it is here so that an archive can be used like a store."""
 
     def __enter__(self) -> Self:
         return self

@@ -59,7 +59,9 @@ class DataFile:
         settings = dict(table)
         path = folder / check_path("file", settings.pop("file", None))
         if not path.is_file():
-            raise ValueError(f"there is no data file {str(path)!r}; file names a .csv or .npz.")
+            raise ValueError(
+                f"there is no data file {str(path)!r}; paths are relative to the study file."
+            )
         targets = settings.get("targets", [])
         if not isinstance(targets, list) or not all(isinstance(name, str) for name in targets):
             raise ValueError(f'targets must be a list of columns, such as ["y"], got {targets!r}.')

@@ -266,8 +266,8 @@ def _axes_and_root(C: Array, p_sigma: Array) -> tuple[Array, Array, Array, bool]
 def _symmetric_root(B: Array, scales: Array) -> Array:
     """``B diag(scales) B'``: unique, where B is not.
 
-    Eigenvectors come with either sign, and in any rotation where eigenvalues are equal, as another
-    LAPACK pleases.
+    Eigenvectors may have either sign, and be rotated where eigenvalues are equal: that depends on
+    the LAPACK at hand.
     """
     D = len(scales)
     root, rows = np.zeros((D, D)), np.ascontiguousarray(B.T)  # eigenvectors in a row each

@@ -65,6 +65,13 @@ def test_imports_point_one_way():
     assert checked > 20
 
 
+def test_the_page_on_how_it_is_built_names_every_module():
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    folders = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
+    assert not [name for name in files | folders if f"`{name}`" not in page]
+
+
 def test_problems_need_only_the_topology():
     names = {n for path in (PACKAGE / "problems").glob("*.py") for n in imported_modules(path)}
     assert names <= {"problems", "topology", "activations", "_checks", "_random"}

@@ -104,7 +104,12 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
         self._pairs, self._sockets, self._down_until = [], [self._listener], 0.0
-        Thread(target=self._accept, daemon=True).start()
+        self._threads = []
+        self._start(self._accept)
+
+    def _start(self, work, *arguments):
+        self._threads.append(Thread(target=work, args=arguments, daemon=True))
+        self._threads[-1].start()
 
     def _accept(self):
         with suppress(OSError), self._listener:
@@ -116,8 +121,8 @@ class Proxy:
                 there = socket.create_connection(self._there)
                 self._pairs.append((here, there))
                 self._sockets += here, there
-                Thread(target=_pump, args=(here, there), daemon=True).start()
-                Thread(target=_pump, args=(there, here), daemon=True).start()
+                self._start(_pump, here, there)
+                self._start(_pump, there, here)
 
     def cut(self, seconds):
         """Lose all connections; the scheduler hears of it when the driver has been back a while."""
@@ -131,6 +136,10 @@ class Proxy:
 
     def __exit__(self, *_):
         _end(self._sockets)
+        for thread in self._threads:
+            thread.join(DEADLINE)
+        for each in self._sockets:
+            each.close()
 
 
 def _pump(source, target):

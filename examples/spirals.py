@@ -16,7 +16,7 @@ OUT = Path(__file__).parent / "output" / "spirals.svg"
 
 def main(out=OUT, budget=60_000):
     problem = load_problem("two-spirals")
-    parts = (problem.train, problem.validation, problem.test)
+    parts = problem.parts.values()  # training, validation and test data
     X = np.vstack([problem.inputs.undo(part.X) for part in parts])
     y = np.concatenate([part.y.argmax(axis=1) for part in parts])
     network = EvolvedMLPClassifier((12, 6), alpha=0.01, max_evaluations=budget, random_state=0)

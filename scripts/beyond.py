@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _pages import filled
 from scipy.stats import mannwhitneyu
 
 from symbreak.analysis._statistics import holm
@@ -140,26 +141,17 @@ def cost_table() -> list[str]:
     return lines
 
 
-def sections() -> dict[str, list[str]]:
-    """The generated parts of the page, by the name in their markers."""
+def parts() -> dict[str, str]:
+    """What is written into the page, by the name of its marks."""
     runs = pd.read_csv(RESULTS)
     runs["variant"] = np.where(
         runs["settings"] == "{}", runs["method"], runs["method"] + " with whole trials and dither"
     )
     standard = runs[runs["settings"] == "{}"]
-    parts = {f"{family} table": family_table(standard, family) for family in RIVALS}
+    tables = {f"{family} table": family_table(standard, family) for family in RIVALS}
     variants = {f"{family} variants": ablation_table(runs, family) for family in RIVALS}
-    return parts | variants | {"cost table": cost_table()}
-
-
-def filled(text: str) -> str:
-    """The page with its generated parts renewed."""
-    for name, lines in sections().items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        before, rest = text.split(begin)
-        _, after = rest.split(end)
-        text = "\n".join([before + begin, *lines, end + after])
-    return text
+    every = tables | variants | {"cost table": cost_table()}
+    return {name: "\n".join(lines) for name, lines in every.items()}
 
 
 if __name__ == "__main__":
@@ -167,6 +159,6 @@ if __name__ == "__main__":
         RESULTS.parent.mkdir(exist_ok=True)
         read(sys.argv[2:]).to_csv(RESULTS, index=False, float_format="%.8g")
     elif sys.argv[1:] == ["write"]:
-        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), parts()), encoding="utf-8")
     else:
         sys.exit(__doc__)

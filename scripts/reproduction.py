@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from symbreak.analysis import Results
-from symbreak.analysis._claims import INCOMPLETE, NOT_RUN, REPETITIONS, THREE, WORDS, paper_claims
-from symbreak.analysis._paper import TABLE_1
+from symbreak.analysis._claims import INCOMPLETE, NOT_RUN, REPETITIONS, WORDS, paper_claims
+from symbreak.analysis._paper import PAPER_METHODS, TABLE_1
 from symbreak.experiments import Archive, StudySpec, seconds_per_evaluation
 
 ROOT = Path(__file__).parent.parent
@@ -25,7 +25,7 @@ ESTIMATE = ARCHIVE / "estimate.csv"
 SENSITIVITY = ROOT / "studies" / "sensitivity"
 PAGE = ROOT / "docs" / "reproduction.md"
 SHARES = (0.4, 0.6, 0.7, 0.8, 0.9, 1.0)
-METHODS = [method for three in THREE.values() for method in three]
+METHODS = [method for three in PAPER_METHODS.values() for method in three]
 
 HEAD = """\
 # The paper, rerun
@@ -123,7 +123,7 @@ def _agreement(results: Results) -> Iterator[str]:
     known, pairs = _complete(results), results.agreement.pairs
     names = ["problem", "family"]
     judged = pairs.set_index(names).loc[known.set_index(names).index]
-    proximity = known["winner_here"].isin([three[2] for three in THREE.values()])
+    proximity = known["winner_here"].isin([three[2] for three in PAPER_METHODS.values()])
     verdicts = paper_claims(results)["verdict"].value_counts()
     yield "## How far it agrees"
     yield ""
@@ -227,7 +227,7 @@ def _differences(results: Results) -> Iterator[str]:
         for share in SHARES:
             cut = _stopped_earlier(results, row.problem, share)
             cells = cut.agreement.cells.set_index(["problem", "method"])
-            texts = [_cell(cells.loc[(row.problem, m)], "here") for m in THREE[row.family]]
+            texts = [_cell(cells.loc[(row.problem, m)], "here") for m in PAPER_METHODS[row.family]]
             found = cut.agreement.families.set_index(["problem", "family"])
             pairs = found.loc[(row.problem, row.family)]
             evaluations = f"{share * cut.runs['max_evaluations'].max():,.0f}"

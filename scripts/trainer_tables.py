@@ -10,13 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+from _pages import filled
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "time_to_target.json"
 PAGE = ROOT / "docs" / "trainer.md"
 PLAIN, RANDOM, SKLEARN = "auto without breaking", "random starts, our polish", "scikit-learn"
-
-Rows = list[dict]
 
 
 class Times:
@@ -149,11 +148,11 @@ def about_lines(results: dict) -> list[str]:
     return [cpu, f"{versions}."]
 
 
-def filled(text: str) -> str:
-    """The page with its generated parts renewed."""
+def parts() -> dict[str, str]:
+    """What is written into the page, by the name of its marks."""
     results = json.loads(RESULTS.read_text())
     times = Times(results)
-    sections = {
+    tables = {
         "about": about_lines(results),
         "times 1.1": time_lines(times, "1.1"),
         "times 2": time_lines(times, "2"),
@@ -163,13 +162,8 @@ def filled(text: str) -> str:
         "rule": rule_lines(times),
         "stops": stop_lines(results),
     }
-    for name, lines in sections.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        before, rest = text.split(begin)
-        _, after = rest.split(end)
-        text = "\n".join([before + begin, *lines, end + after])
-    return text
+    return {name: "\n".join(lines) for name, lines in tables.items()}
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), parts()), encoding="utf-8")

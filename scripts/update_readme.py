@@ -7,16 +7,17 @@ that both pages say what the results say.
 """
 
 import json
-import re
 from pathlib import Path
 
 import pandas as pd
+from _pages import filled
+
+from symbreak.analysis._paper import PAPER_METHODS
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 STUDY = ROOT / "studies" / "paper"
-#: Table 1's methods by family, and the problems that README quotes.
-FAMILIES = {"DE": ("DE", "DE-INV-SB", "DE-SB"), "CMA-ES": ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB")}
+#: The problems that README quotes.
 QUOTED = ("sinc", "inc-sinc", "two-circles")
 
 
@@ -104,7 +105,7 @@ def study_section() -> str:
     for problem in QUOTED:
         runs = pd.read_csv(STUDY / problem / "runs.csv.gz")
         medians = runs.groupby("method")["table_error"].median()
-        for family, methods in FAMILIES.items():
+        for family, methods in PAPER_METHODS.items():
             best = medians[list(methods)].min()
             cells = [f"{medians[method]:.2g}" for method in methods]
             cells[methods.index(medians[list(methods)].idxmin())] = f"**{best:.2g}**"
@@ -141,23 +142,14 @@ def performance_section() -> str:
     return "\n".join(lines)
 
 
-def filled(page: str, name: str, text: str) -> str:
-    """A page with the part between two marks replaced."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
-    if not pattern.search(page):
-        raise SystemExit(f"the page lacks {begin} and {end}.")
-    return pattern.sub(lambda _: f"{begin}\n{text}\n{end}", page)
-
-
 def updated(readme: str) -> str:
     """The README with its numbers."""
-    return filled(filled(readme, "study", study_section()), "speed", speed_section())
+    return filled(readme, {"study": study_section(), "speed": speed_section()})
 
 
 def updated_performance(page: str) -> str:
     """The page on speed with its tables."""
-    return filled(page, "tables", performance_section())
+    return filled(page, {"tables": performance_section()})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Functions compiled by numba and kept on disk, where there is a folder to keep them in.
 
 ``numba.njit(cache=True)`` raises on import where no folder can be written, and on the first call
-where a kept file is damaged. Here the one means compiling in each process, the other once more.
+where a kept file is damaged. Here every process compiles for itself in the first case, and the
+function is compiled once more in the second.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Decorator = Callable[[Callable[..., Any]], Any]
 
 
 def compiled(**options: Any) -> Decorator:
-    """A decorator like ``njit(cache=True, nogil=True, **options)`` that never fails to keep."""
+    """Like ``njit(cache=True, nogil=True, **options)``, but works where nothing can be kept."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = njit(nogil=True, **options)(function)
@@ -39,7 +40,7 @@ def is_kept(function: Any) -> bool:
 
 
 class _SturdyCache(FunctionCache):
-    """Numba's cache; what cannot be read counts as not there, what cannot be written is left."""
+    """Numba's cache; what cannot be read counts as missing, what cannot be written is skipped."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -54,7 +55,7 @@ class _SturdyCache(FunctionCache):
             self._begin_anew(sig, data)
 
     def _begin_anew(self, sig: Any, data: Any) -> None:
-        """A damaged index stands in the way of saving; a full disk stays in the way."""
+        """Empty the cache, whose index may be damaged, and save again, unless the disk is full."""
         with suppress(OSError):
             self.flush()
             super().save_overload(sig, data)

@@ -1,7 +1,7 @@
 """Cross-entropy of a network with softmax outputs, its gradient, and the descent along it.
 
-A vector holds ``theta`` and then the output weights, row by row. The ridge ``alpha`` adds half of
-itself times the squares of all of them but the output shifts, as scikit-learn's networks do.
+A vector holds ``theta`` and then the output weights, row by row. The ridge adds ``alpha / 2`` times
+the sum of squares of all entries but the output shifts, as in scikit-learn's networks.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from symbreak._checks import Array
 from symbreak.problems import Dataset
 from symbreak.topology import Topology
 
-#: A relative fall of the objective in an iteration that counts as none; pairs of steps and
-#: gradients that the descent remembers.
+#: The descent ends at a relative fall of the objective below this in an iteration; it remembers so
+#: many pairs of steps and gradients.
 TOLERANCE, MEMORY = 1e-7, 20
 #: Rows of samples whose Jacobians are in memory at once.
 ROWS = 256
@@ -34,14 +34,14 @@ class CrossEntropy:
     def __init__(self, topology: Topology, data: Dataset, *, shift: bool) -> None:
         self._net, self._shift, self._X, self._Y = topology, shift, data.X, data.y
         weights = np.ones(len(data)) if data.weights is None else data.weights
-        self.weight = float(weights.sum())
+        self.weight = data.total_weight
         self._share = weights / self.weight
         n_last, q = topology.hidden[-1], topology.n_outputs
         ends = np.cumsum([rows * columns for rows, columns in topology.shapes])
         self._slices = [
             slice(end - n * m, end) for end, (n, m) in zip(ends, topology.shapes, strict=True)
         ]
-        self._held = np.ones(topology.dim + (n_last + shift) * q)  # what the ridge holds
+        self._held = np.ones(topology.dim + (n_last + shift) * q)  # 0 where there is no ridge
         self._held[topology.dim + n_last * q :] = 0.0
 
     def loss(self, x: Array) -> float:
@@ -50,7 +50,7 @@ class CrossEntropy:
         return self._mean(_log_softmax(A @ V))
 
     def __call__(self, x: Array, alpha: float) -> tuple[float, Array]:
-        """Mean cross-entropy with the ridge, per weight of a sample; and its gradient."""
+        """Mean cross-entropy plus the ridge over the total weight, and the gradient of that."""
         outputs, sums = self._forward(x)
         V, ridge = self._output_weights(x), alpha / self.weight * self._held * x
         log_p = _log_softmax(outputs[-1] @ V)
@@ -63,7 +63,7 @@ class CrossEntropy:
     def fit(
         self, start: Array, alpha: float, iterations: int, may_go_on: Callable[[], bool]
     ) -> Array:
-        """Go down from a vector; asks before each iteration whether it may go on."""
+        """Minimise from a vector on, for as many iterations as ``may_go_on`` allows."""
 
         def objective(x: Array) -> tuple[float, Array]:
             return self(x, alpha)
@@ -114,7 +114,10 @@ class CrossEntropy:
         return x[self._net.dim :].reshape(-1, self._net.n_outputs)
 
     def _forward(self, x: Array, rows: slice = slice(None)) -> tuple[list[Array], list[Array]]:
-        """Outputs of all layers, inputs first and a last column of 1 if there is a shift; sums."""
+        """Outputs of all layers, the inputs first, and weighted sums of the hidden layers.
+
+        The last outputs have a column of ones if there is an output shift.
+        """
         outputs, sums = [self._X[rows]], []
         for layer in self._layers(x):
             sums.append(outputs[-1] @ layer[:, :-1].T + layer[:, -1])

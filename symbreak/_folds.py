@@ -1,4 +1,4 @@
-"""Parts of the samples that are left out in turn, to see what a network makes of the unseen."""
+"""Cross-validation: parts of the samples that are left out in turn."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import numpy as np
 from symbreak._checks import Mask
 from symbreak.problems import Dataset, Problem
 
-#: Each sample is predicted once from the others, in so many parts.
+#: Into so many parts the samples are divided; each part is predicted once from the others.
 FOLDS = 5
 
 
 def folds(problem: Problem) -> Iterator[tuple[Problem, Problem]]:
-    """Parts, with as equal shares of every class as can be, that are shown and left out."""
+    """For each part, the problem with all other samples, and the one with the part alone.
+
+    Parts have shares of every class that are as equal as can be.
+    """
     y, K = problem.train.y, len(problem.train)
     classes = y.argmax(axis=1) if problem.task == "classification" else np.zeros(K)
     fold = np.empty(K, dtype=np.int64)
@@ -26,11 +29,6 @@ def folds(problem: Problem) -> Iterator[tuple[Problem, Problem]]:
             replace(problem, train=_part(problem.train, ~left_out)),
             replace(problem, train=_part(problem.train, left_out)),
         )
-
-
-def weight_of(data: Dataset) -> float:
-    """How much the samples count together."""
-    return float(len(data) if data.weights is None else data.weights.sum())
 
 
 def _part(data: Dataset, chosen: Mask) -> Dataset:

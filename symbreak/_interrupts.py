@@ -31,8 +31,8 @@ def deferred_interrupts(
 ) -> Iterator[None]:
     """Call ``ask`` at the first of some signals; the second raises KeyboardInterrupt.
 
-    One inside another hears a signal first and passes it on. Signals go to the main thread;
-    elsewhere nothing is changed.
+    Where two are nested, the inner one hears a signal first and passes it on. Signals go to the
+    main thread; in other threads nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

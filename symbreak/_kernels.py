@@ -278,9 +278,8 @@ def _project_out(W: Array, n: int, rounding: Array, d: Array) -> None:
         norm, d[c] = _norm_and_dot(W[c], W[0])
         rounding[c] = ROUNDING**2 * norm
     for j in range(n):
-        dependent = (
-            s <= MIN_OVER_ROUNDING**2 * rounding[j]
-        )  # zero columns too; false for NaN, which must spread
+        # zero columns are dependent too; NaN is not, so that it spreads into the residuals
+        dependent = s <= MIN_OVER_ROUNDING**2 * rounding[j]
         for c in range(j + 1, len(W)):
             d[c] = 0.0 if dependent else d[c] / s
             rounding[c] += d[c] * d[c] * (rounding[j] + ROUNDING**2 * s)

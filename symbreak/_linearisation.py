@@ -44,7 +44,7 @@ class Linearisation:
         block = -(-K // (PADDING * n_blocks)) * PADDING
         samples = n_blocks * block
         weights = problem.train.weights
-        self.weight = float(K if weights is None else weights.sum())
+        self.weight = problem.train.total_weight
         self._root_weights = np.zeros(samples)
         self._root_weights[:K] = 1.0 if weights is None else np.sqrt(weights)
         self._x = np.zeros((topology.n_inputs + sum(topology.hidden), samples))

@@ -1,4 +1,4 @@
-"""Ctrl-C while modules are loaded; itself it loads next to nothing, to be there soon."""
+"""Ctrl-C while modules are loaded; this one imports almost nothing, so that it comes first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import signal
 def leave_at_interrupt() -> None:
     """Until ``done_loading``, end at Ctrl-C in words.
 
-    A KeyboardInterrupt in the middle of an import would be a traceback, or swallowed by somebody.
+    A KeyboardInterrupt in the middle of an import would print a traceback, or a package would
+    swallow it.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)

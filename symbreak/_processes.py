@@ -1,4 +1,4 @@
-"""Starting processes that are ours alone, and that do not outlive the one that started them."""
+"""Helper processes that hear no Ctrl-C, do not run the user's script, and end with their parent."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from types import ModuleType
 def end_with_parent(grace: float = 0.0) -> threading.Event:
     """In a process that ``multiprocessing`` started: end it when its parent is gone.
 
-    Call it first of all, or give it to a pool as initializer. It hears of the parent's death even
-    if that came before the call, and whatever killed it.
+    Call it first of all, or give it to a pool as initializer. It works whatever killed the parent,
+    and even if that happened before the call.
 
     Args:
         grace: Seconds between the parent's death and the end, for what must be finished first.
@@ -28,9 +28,9 @@ def end_with_parent(grace: float = 0.0) -> threading.Event:
     """
     gone, parent = threading.Event(), parent_process()
     if parent is None:
-        return gone  # nobody's child
+        return gone  # multiprocessing did not start this one
     if not parent.is_alive():
-        os._exit(1)  # nothing is begun, so nothing needs an end
+        os._exit(1)  # nothing has begun, so nothing must be finished
 
     def watch() -> None:
         wait([parent.sentinel])
@@ -46,9 +46,9 @@ def end_with_parent(grace: float = 0.0) -> threading.Event:
 def detached_start() -> Iterator[None]:
     """Start processes that neither hear Ctrl-C nor import the user's script.
 
-    Ctrl-C is for the process that started them; the mask that keeps it from them is inherited
-    (where there are none, as on Windows, they must ignore it themselves). And they do not need the
-    script, which may have no guard against being run again, or come from standard input.
+    Ctrl-C is for the process that starts them: they inherit a signal mask that keeps it from them
+    (on Windows, which has none, they must ignore it themselves). And they do not need the script,
+    which may have no guard against being run again, or come from standard input.
     """
     with _masked_interrupts(), _interrupts_afterwards(), without_script():
         yield
@@ -94,7 +94,7 @@ def _masked_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_afterwards() -> Iterator[None]:
-    """Hold back Ctrl-C, which comes in by other threads too: a process half started is no good."""
+    """Hold Ctrl-C back until processes have started; other threads hear it in spite of the mask."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -13,24 +13,25 @@ from dataclasses import replace
 import numpy as np
 
 from symbreak._estimation import loss_of
-from symbreak._folds import FOLDS, folds, weight_of
+from symbreak._folds import FOLDS, folds
 from symbreak.evidence import EvidenceResult, evidence
 from symbreak.polish import Polisher
 from symbreak.problems import Problem
 
 #: Ridges that compete with that of the evidence, if they are larger.
 RIDGES = tuple(10.0 ** (e / 2) for e in range(-4, 5))
-#: Fewer samples say nothing when some of them are left out; and with many for a large network, at
-#: so many multiply-adds an iteration, some hundred iterations would take longer than the search.
+#: With fewer samples, leaving some out says nothing. With more multiply-adds per iteration, the
+#: hundreds of iterations would take longer than the search.
 MIN_SAMPLES, MAX_WORK = 4 * FOLDS, 1e8
-#: Iterations in which a network gets used to a larger ridge, or to fewer samples.
+#: Iterations that adapt a network to a larger ridge, or to fewer samples.
 ITERATIONS = 30
-#: A network without some samples starts from one whose ridge is so many steps larger.
+#: A network that is trained without some samples starts from one whose ridge is so many steps
+#: larger.
 AHEAD = 2
 
 
 def is_worthwhile(problem: Problem) -> bool:
-    """Whether cross-validation can tell, in some seconds."""
+    """Whether cross-validation can tell ridges apart, in a few seconds."""
     K, net = len(problem.train), problem.topology
     return K >= MIN_SAMPLES and K * net.n_outputs * net.dim**2 <= MAX_WORK
 
@@ -40,16 +41,16 @@ def cross_validated(
 ) -> EvidenceResult:
     """The network with the ridge that best predicts what it has not seen: its own, or a larger one.
 
-    One network after another, with a larger ridge, starts from the one before. On the validation
-    set if there is one; else samples are left out, part by part. ``may_go_on`` is asked before each
-    iteration. The same input gives the same network.
+    With growing ridges, each network starts from the one before. They are compared on the
+    validation set if there is one, else by leaving samples out, part by part. ``may_go_on`` is
+    asked before each iteration. The same input gives the same network.
     """
     path = [found]
     for alpha in (ridge for ridge in RIDGES if ridge > found.alpha):
         if not may_go_on():
             break
         path.append(_polished(replace(problem, alpha=alpha), path[-1], may_go_on))
-    best, least = found, np.inf  # what was not polished to its end is not compared
+    best, least = found, np.inf  # the loss of what may not be polished to its end is infinite
     for here, start in zip(path, [*path[AHEAD:], *AHEAD * path[-1:]], strict=False):
         loss = _loss(problem, here, start, may_go_on)
         if loss < least:
@@ -78,7 +79,7 @@ def _loss(
         return _error(replace(problem, train=problem.validation), found)
     total = 0.0
     for shown, left_out in folds(problem):
-        share = weight_of(shown.train) / weight_of(problem.train)
+        share = shown.train.total_weight / problem.train.total_weight
         without = _polished(replace(shown, alpha=share * found.alpha), start, may_go_on)
         if not may_go_on():
             return np.inf

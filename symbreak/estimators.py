@@ -35,23 +35,25 @@ __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
 PARAMETERS = """
     Inputs and targets are normalised inside, so raw units work. Equal samples are merged and
     counted: neither the order of samples, nor repeating one instead of giving it a larger
-    ``sample_weight``, changes a bit of the model (but for ``early_stopping``, which draws).
+    ``sample_weight``, changes a bit of the model (except with ``early_stopping``, which divides
+    them at random).
 
     Args:
         hidden_layer_sizes: Neurons of each hidden layer, or of the only one.
         activation: Of the hidden neurons: ``"tanh"``, ``"sin"``, ``"softsign"``, ``"logistic"`` or
             ``"relu"``.
         method: ``"auto"``: short searches with symmetry breaking, each followed by a polish, until
-            three of six agree. Or a name in ``METHODS``, a search alone that spends its budget.
+            three of at least six agree. Or another name in ``METHODS``: a search alone that spends
+            its budget.
         alpha: Ridge on all weights but the output shift; ``"auto"`` lets the evidence of the data
             set it, and then larger ones compete with that in cross-validation (or on the samples
             of ``early_stopping``), where a search can use all samples. For classes, ridges from
             0.001 to 30 compete after the search.
         max_time: Seconds after which to stop; classes are searched for half of them at most.
-        max_evaluations: Evaluations of networks after which a search stops. If neither is given,
-            as many as take a few seconds on some thousand samples, the same on every machine: 2e10
-            multiply-adds; but at least 100 iterations of a polish, and at most 1,000 or 50,000
-            evaluations, whichever is more.
+        max_evaluations: Evaluations of networks after which a search stops. If neither this nor
+            ``max_time`` is given, as many as take 2e10 multiply-adds (a few seconds with some
+            thousand samples); but at least 100 iterations of a polish, and at most 1,000
+            iterations or 50,000 evaluations, whichever is more. That is the same on every machine.
         early_stopping: Keep samples for validation, and choose the network that is best on them.
         validation_fraction: Their share; stratified for classes.
         output_shift: Whether the outputs have a shift (an intercept).
@@ -60,23 +62,23 @@ PARAMETERS = """
             The model is the same.
         random_state: Same number, same model.
         verbose: Show a progress bar.
-        warm_start: Polish the network of the previous fit first; searches follow, others than
-            those of before, until it is enough.
+        warm_start: Polish the network of the previous fit first; then search with other random
+            numbers than before, until starts agree.
 
-    Where there are many samples, searches and their polishes use 2,000 of them (or 20 for each
-    parameter and output) and half of the budget; a polish on 5,000 (or 75) follows, and the output
-    layer of numbers is fitted to all of them.
+    With many samples, searches and their polishes use half of the budget on 2,000 of them (or on 20
+    for each parameter, divided by the number of outputs, if that is more). The network that they
+    find is then polished on 5,000 (or 75), and in regression its output layer is fitted to all.
 
     Networks of classes are searched by least squares, and then all their layers are polished by
     cross-entropy, which makes their outputs probabilities.
 
-    Ctrl-C keeps the best so far, with a warning; a second one stops.
+    Ctrl-C ends the fit with the best network so far and a warning; a second one raises.
 
     Attributes:
         model_: The network, a ``Model``: ``model_.save("model.json")`` keeps it.
         confidence_: How many starts ended in the best network, and what that says of a better one.
-        best_loss_: Mean squared error of the training samples, of normalised targets; of classes,
-            mean cross-entropy (of many samples, on those of the polish).
+        best_loss_: Mean squared error on the training samples, in normalised targets; for classes,
+            mean cross-entropy (with many samples, on those of the polish).
         loss_curve_: What the search minimised, ridge included, at each improvement. Polishes are
             in it if ``alpha`` is a number; those of ``"auto"`` change the ridge as they go, so that
             their losses cannot be compared. Cross-entropy is never in it.
@@ -101,7 +103,7 @@ def _described(cls: Class) -> Class:
 
 @_described
 class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, EvolvedNetwork):
-    """A small network for numbers, one or several, found by global search."""
+    """A small network for one or several numbers, found by global search."""
 
     _task = "regression"
 
@@ -112,7 +114,7 @@ class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, EvolvedNetwork):
         X, y = validate_data(
             self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
         )
-        y = check_vectors(y, "(K,) or (K, q)", "y")  # texts are left to us
+        y = check_vectors(y, "(K,) or (K, q)", "y")  # scikit-learn leaves texts to us
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         self._y_is_1d = y.ndim == 1
@@ -165,7 +167,7 @@ class EvolvedMLPClassifier(ClassifierMixin, EvolvedNetwork):
 
 @_described
 class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EvolvedNetwork):
-    """A small network that finds few numbers to stand for many: a code, and the way back.
+    """A small network that finds a short code for many numbers, and the way back from it.
 
     The code is what comes out of the narrowest hidden layer, the first of equals: with
     ``hidden_layer_sizes=(5, 2, 5)`` two numbers, after their activation.
@@ -210,7 +212,7 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evol
         return model.targets.undo(A @ model.output_weights)
 
     def _through(self, x: Array, first: int, last: int | None) -> Array:
-        """Outputs of the hidden layer before ``last``, from those of the one before ``first``."""
+        """Send outputs of the layer before ``first`` through the hidden layers up to ``last``."""
         net = self.model_.topology
         for layer in net.layers(self.model_.theta)[first:last]:
             x = net.activation.f(x @ layer[:, :-1].T + layer[:, -1])

@@ -24,7 +24,7 @@ from symbreak._checks import (
 )
 from symbreak._compile import is_kept
 from symbreak.models import Model
-from symbreak.problems import Dataset, Problem
+from symbreak.problems import Problem
 
 #: Each has its own scratch; no machine has so many cores.
 MAX_THREADS = 4_096
@@ -78,7 +78,8 @@ class Evaluator:
         n_ridge = problem.topology.hidden[-1] if problem.ridge > 0 else 0
         self._XT = _sample_rows(problem.train.X, n_ridge)
         self._YT = _sample_rows(problem.train.y, n_ridge)
-        self._roots = np.sqrt(_weights(problem.train))
+        weights = problem.train.weights
+        self._roots = np.ones(len(problem.train)) if weights is None else np.sqrt(weights)
         self._scratch = [self._new_scratch() for _ in range(self.threads)]
         self._begin_process()
 
@@ -172,7 +173,7 @@ class Evaluator:
 
 @single_threaded_blas
 def network_error(model: Model, problem: Problem) -> float:
-    """Error on the training set of a complete network, as the search counts it but for penalty."""
+    """Error of a complete network on the training set, as the search has it without the penalty."""
     check_kind("model", model, Model, "as Evaluator.solve makes")
     check_kind("problem", problem, Problem, "as load_problem makes")
     train, shift = problem.train, problem.output_shift
@@ -180,8 +181,8 @@ def network_error(model: Model, problem: Problem) -> float:
     scale = _scale(problem)
     error = network.outputs_error(outputs, train.y, problem.output_error, scale, train.weights)
     if problem.ridge > 0:
-        V, total_weight = model.output_weights / scale, float(_weights(train).sum())
-        error += network.ridge(model.theta, V, problem.ridge, total_weight, shift=shift)
+        V = model.output_weights / scale
+        error += network.ridge(model.theta, V, problem.ridge, train.total_weight, shift=shift)
     return error
 
 
@@ -197,10 +198,6 @@ def _scale(problem: Problem) -> float:
     return network.CLASS_SCALE if problem.task == "classification" else 1.0
 
 
-def _weights(data: Dataset) -> Array:
-    return np.ones(len(data)) if data.weights is None else data.weights
-
-
 def _objective(problem: Problem) -> _kernels.Objective:
     train, activation = problem.train, problem.topology.activation
     if activation not in _kernels.COMPILED:
@@ -208,7 +205,7 @@ def _objective(problem: Problem) -> _kernels.Objective:
         raise ValueError(f"activation {activation} has no compiled code; known are {known}.")
     return _kernels.Objective(
         n_samples=len(train),
-        total_weight=float(_weights(train).sum()),
+        total_weight=train.total_weight,
         activation=activation.code,
         rescale=_kernels.RESCALES[problem.rescale],
         output_shift=bool(problem.output_shift),

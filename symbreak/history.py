@@ -16,8 +16,8 @@ from symbreak.symmetry import spread, spread_cost
 #: The spread over partitions is measured whenever evaluations have grown by this factor, on this
 #: many candidates: about 40 times in 200,000 evaluations.
 SPREAD_EVERY, SPREAD_SAMPLE = 1.2, 100
-#: It is always measured where that takes no more multiply-adds per candidate than this, and
-#: otherwise as often as it takes no more than this share of the evaluations.
+#: A measurement with no more multiply-adds per candidate than this is always made; others only
+#: while they take no more than this share of the work of the evaluations.
 SPREAD_FREE, SPREAD_SHARE = 1_000_000, 0.05
 
 #: Notes that are tables of numbers, with their columns, the number of evaluations first.
@@ -51,7 +51,7 @@ class History:
         return self.curve[-1][1] if self.curve else np.inf
 
     def note_errors(self, candidates: Array, errors: Array, n_before: int) -> None:
-        """Note every candidate that is better than all before it, of ``n_before`` and its own."""
+        """Note every candidate that is better than all before it; ``n_before`` preceded these."""
         if errors[errors.argmin()] >= self.error:  # every generation: min() takes 3 us more
             return
         before = np.minimum.accumulate(np.concatenate([[self.error], errors[:-1]]))
@@ -70,7 +70,7 @@ class History:
         self.trace.append((n_evaluations, modified_share, step))
 
     def note_spread(self, candidates: Array, n_evaluations: int) -> None:
-        """Measure now and then, at growing distances, how candidates lie to the best one."""
+        """Measure, at growing intervals, how candidates are spread around the best one."""
         last = self.spread[-1][0] if self.spread else 0
         if n_evaluations < SPREAD_EVERY * last or not self.curve:
             return
@@ -85,7 +85,7 @@ class History:
         self.spread.append((n_evaluations, *spread(sample, self.theta, problem.topology)))
 
     def _note_rates(self) -> None:
-        """Errors count where the one on the validation set improves (paper-notes 15b)."""
+        """Note errors where the one on the validation set improves (paper-notes 15b)."""
         problem = self._problem
         if problem.validation is None or problem.alpha == "auto":  # whose ridge is not set yet
             return

@@ -37,8 +37,7 @@ def scores(model: Model, problem: Problem) -> dict[str, Score]:
     """Scores on the training, validation and test set of a problem, as far as there are any."""
     check_kind("model", model, Model, "such as record.model")
     check_kind("problem", problem, Problem, "as load_problem makes")
-    parts = {"training": problem.train, "validation": problem.validation, "test": problem.test}
-    return {name: _score(model, problem, data) for name, data in parts.items() if data is not None}
+    return {name: _score(model, problem, data) for name, data in problem.parts.items()}
 
 
 def _score(model: Model, problem: Problem, data: Dataset) -> Score:

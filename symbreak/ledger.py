@@ -1,6 +1,6 @@
 """What the starts of a training have found, taken over in their order.
 
-The order is all that counts: threads, other machines and interruptions change nothing in it.
+The result depends on that order alone, not on threads, other machines or interruptions.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Ledger:
     Attributes:
         history: What was noted while they went on.
         n_evaluations: Their evaluations.
-        ends: Of those that were not cut short, the evaluations at their ends.
-        optima: What these ended in.
+        ends: Evaluations at the end of each start that was not cut short.
+        optima: What these starts ended in.
         choice: The network that is kept where the ridge sets itself.
         counters: Sums of the optimisers' counters.
     """
@@ -51,7 +51,7 @@ class Ledger:
         return agreement(label_optima(self.optima))
 
     def take(self, start: Start, *, counts: bool = True) -> None:
-        """Add a start; what it ended in counts as well, unless it was cut short."""
+        """Add a start; unless it was cut short, its optimum ``counts`` for the agreement."""
         found = self._add(start)
         if counts and start.reason != "budget":
             self.ends.append(self.n_evaluations)

@@ -143,7 +143,7 @@ def make_optimizer(
     initial_population: ArrayLike | None = None,
     **settings: Any,
 ) -> Optimizer:
-    """The optimiser of a method for a problem, or for any data with a network of a topology.
+    """The optimiser of a method for a problem, or for networks of some topology.
 
     Args:
         method: A name in ``METHODS``.
@@ -153,8 +153,8 @@ def make_optimizer(
             has, or the problem's own.
         max_evaluations: The budget, if it is known.
         initial_population: Candidates of the first generation, (N_p, D).
-        **settings: Other arguments of ``DE`` or ``CMAES``, such as ``F`` or ``sigma``; they come
-            before the method's own.
+        **settings: Other arguments of ``DE`` or ``CMAES``, such as ``F`` or ``sigma``; they
+            override the method's own.
     """
     row = find_method(method)
     if not isinstance(problem, Problem | Topology):

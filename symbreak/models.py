@@ -7,8 +7,6 @@ file from which nothing can be executed.
 from __future__ import annotations
 
 import json
-import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,10 +25,22 @@ from symbreak._checks import (
     check_kind,
     check_magnitude,
     check_path,
-    check_text,
     check_vectors,
     shown,
 )
+from symbreak._model_file import (
+    FORMAT,
+    FORMAT_VERSION,
+    read_array,
+    read_classes,
+    read_facts,
+    read_labels,
+    read_mapping,
+    read_net,
+    read_scaling,
+    read_text,
+)
+from symbreak._writing import write_text
 from symbreak.activations import find_activation
 from symbreak.network import hidden_outputs, mean_square
 from symbreak.problems import Dataset, Scaling, Task
@@ -41,10 +51,8 @@ from symbreak.topology import Topology, check_topology
 #: were fitted by least squares, or softmax for classes with probabilities.
 Output = Literal["linear", "tanh", "softmax"]
 
-FORMAT, FORMAT_VERSION = "symbreak-model", 1
 #: A larger file is not a small network.
 MAX_FILE = 64 * 2**20
-MAX_LAYERS, MAX_WIDTH = 1_000, 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +153,8 @@ class Model:
     def outputs(self, X: ArrayLike) -> Array:
         """Outputs (K, q): targets in the units of the data, or a score for each class.
 
-        Scores are the larger the likelier, and probabilities if ``output`` is ``"softmax"``.
+        The largest score is that of the likeliest class; scores are probabilities if ``output`` is
+        ``"softmax"``.
         """
         matrix = as_matrix("X", X)
         if matrix.shape[1] != self.topology.n_inputs:
@@ -271,51 +280,21 @@ class Model:
         Raises:
             ValueError: if the text is not that of a model.
         """
-        facts = _read_facts(text)
-        topology = Topology(_net(facts), find_activation(_text(facts, "activation")))
+        facts = read_facts(text)
+        topology = Topology(read_net(facts), find_activation(read_text(facts, "activation")))
         return cls(
             topology,
-            _text(facts, "task"),  # type: ignore[arg-type]  # checked by the model itself
-            _array(facts, "theta", 1),
-            _array(facts, "output_weights", 2),
-            _scaling(facts, "inputs"),
-            _scaling(facts, "targets"),
-            _text(facts, "output"),  # type: ignore[arg-type]
-            tuple(_classes(facts)),
-            tuple(_labels(facts, "feature_names", (str,))),
-            tuple(_labels(facts, "target_names", (str,))),
-            _mapping(facts, "origin"),
+            read_text(facts, "task"),  # type: ignore[arg-type]  # checked by the model itself
+            read_array(facts, "theta", 1),
+            read_array(facts, "output_weights", 2),
+            read_scaling(facts, "inputs"),
+            read_scaling(facts, "targets"),
+            read_text(facts, "output"),  # type: ignore[arg-type]
+            tuple(read_classes(facts)),
+            tuple(read_labels(facts, "feature_names", (str,))),
+            tuple(read_labels(facts, "target_names", (str,))),
+            read_mapping(facts, "origin"),
         )
-
-
-def write_text(path: Path, text: str, *, follow_links: bool = True) -> None:
-    """Write a file whole or not at all: a full disk or a kill leaves what was there."""
-    write_bytes(path, check_text("text", text).encode(), follow_links=follow_links)
-
-
-def write_bytes(path: Path, content: bytes, *, follow_links: bool = True) -> None:
-    """Write a file whole or not at all: a full disk or a kill leaves what was there.
-
-    What a link points to is written, as the user said; or else the link is replaced.
-    """
-    path = check_path("path", path)
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; give the name of a file.")
-    if path.exists() and not path.is_file():  # a terminal, a pipe, /dev/null
-        path.write_bytes(content)
-        return
-    if follow_links:
-        path = path.resolve()
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with draft.open("xb") as file:  # never through somebody's link
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def _plain(label: Any) -> Any:
@@ -325,95 +304,3 @@ def _plain(label: Any) -> Any:
             f"class labels of a saved model must be texts, numbers or truth values, got {label!r}."
         )
     return value
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"it holds {constant}.")
-
-
-def _read_facts(text: str) -> dict[str, Any]:
-    try:
-        facts = json.loads(check_text("a model's text", text), parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON, or cut short: {error}.") from None
-    except RecursionError:
-        raise ValueError("it is nested too deeply.") from None
-    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-        raise ValueError(f"it does not say that its format is {FORMAT!r}.")
-    version = facts.get("version")
-    if type(version) is not int or version != FORMAT_VERSION:
-        raise ValueError(
-            f"it has version {version!r:.40}, this symbreak reads {FORMAT_VERSION}; "
-            "upgrade symbreak."
-        )
-    return facts
-
-
-def _list(facts: Mapping[str, Any], name: str) -> list[Any]:
-    if not isinstance(values := facts.get(name), list):
-        raise ValueError(f"{name} must be a list, got {type(values).__name__}.")
-    return values
-
-
-def _net(facts: Mapping[str, Any]) -> tuple[int, ...]:
-    sizes = _list(facts, "net")
-    small = len(sizes) <= MAX_LAYERS
-    if not (small and all(type(n) is int and 0 < n <= MAX_WIDTH for n in sizes)):
-        raise ValueError(
-            f"net must be at most {MAX_LAYERS} layers of 1 to {MAX_WIDTH:,} neurons, "
-            f"got {sizes!r:.80}."
-        )
-    return tuple(sizes)
-
-
-def _text(facts: Mapping[str, Any], name: str) -> str:
-    if not isinstance(value := facts.get(name), str):
-        raise ValueError(f"{name} must be a text, got {type(value).__name__}.")
-    return value
-
-
-def _mapping(facts: Mapping[str, Any], name: str) -> dict[str, Any]:
-    if not isinstance(values := facts.get(name), dict):
-        raise ValueError(f"{name} must be an object, got {type(values).__name__}.")
-    return values
-
-
-def _labels(facts: Mapping[str, Any], name: str, kinds: tuple[type, ...]) -> list[Any]:
-    values = _list(facts, name)
-    if not all(isinstance(value, kinds) for value in values):
-        raise ValueError(f"{name} must be plain values, got {values!r:.80}.")
-    if len(set(values)) < len(values):
-        raise ValueError(f"{name} must differ from each other.")
-    return values
-
-
-def _classes(facts: Mapping[str, Any]) -> list[Any]:
-    labels = _labels(facts, "classes", (str, int, float, bool))
-    for label in labels:
-        if isinstance(label, int) and abs(label) >= 2**63:
-            raise ValueError("classes that are whole numbers must be below 2^63.")
-    return labels
-
-
-def _scaling(facts: Mapping[str, Any], name: str) -> Scaling:
-    parts = _mapping(facts, name)
-    return Scaling(_array(parts, "mean", 1), _array(parts, "scale", 1))
-
-
-def _array(facts: Mapping[str, Any], name: str, ndim: int) -> Array:
-    values = _list(facts, name)
-    rows = values if ndim == 2 else [values]
-    if not all(isinstance(row, list) and all(map(_is_number, row)) for row in rows):
-        raise ValueError(f"{name} must be {ndim}-dimensional and hold finite numbers only.")
-    if len({len(row) for row in rows}) > 1:
-        raise ValueError(f"{name} must have rows of equal length.")
-    return np.array(values, dtype=np.float64)
-
-
-def _is_number(value: object) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False

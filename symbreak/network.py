@@ -28,8 +28,8 @@ MIN_OVER_ROUNDING = 1000.0
 def feasible(theta: Array, rescale: Rescale = "unit") -> tuple[Array, float]:
     """The vector at which ``theta`` is evaluated, and its penalty (paper-notes 1).
 
-    Inside the ball of radius ``sqrt D`` that is ``theta`` itself and no penalty. With ``"none"``
-    there is no ball, and only what is too long for a number has a penalty, an infinite one.
+    Inside the ball of radius ``sqrt D`` these are ``theta`` itself and 0. With ``"none"`` there is
+    no ball; only a vector whose length overflows has a penalty, an infinite one.
     """
     norm, radius = float(np.linalg.norm(theta)), float(np.sqrt(theta.size))
     if rescale == "none":
@@ -102,7 +102,7 @@ def fit_output_weights(
     fitted = np.zeros((A.shape[1], Y.shape[1]))
     fitted[kept], _, rank, _ = np.linalg.lstsq(A[:, kept], Y, rcond=None)
     if rank < np.count_nonzero(kept):
-        # It judges columns by the longest of them, and left out short ones that the error counts.
+        # lstsq compares columns with the longest one, and left out short ones that count here.
         Q, R = np.linalg.qr(A[:, kept])
         fitted[kept] = np.linalg.solve(R, Q.T @ Y)
     return fitted

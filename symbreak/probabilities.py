@@ -16,24 +16,24 @@ import numpy as np
 from symbreak._blas import single_threaded_blas
 from symbreak._checks import Array
 from symbreak._cross_entropy import CrossEntropy
-from symbreak._folds import folds, weight_of
+from symbreak._folds import folds
 from symbreak.models import Model
 from symbreak.network import CLASS_SCALE
 from symbreak.problems import Dataset, Problem
 
 #: Ridges that compete.
 RIDGES = tuple(10.0 ** (e / 2) for e in range(-6, 4))
-#: The one that is taken where there are so many samples that it makes no difference, or no time.
+#: The ridge where there are so many samples that it hardly matters, or no time to choose.
 PLAIN_RIDGE = 1.0
-#: So many predictions of unseen samples tell ridges apart.
+#: So many predictions of unseen samples are enough to tell ridges apart.
 ENOUGH_PREDICTIONS = 500
-#: Iterations of a descent with all samples and without some; and those that are always done, since
-#: without them there are no probabilities.
+#: Iterations of a descent with all samples, and without some of them; and those that are done even
+#: if there is no time, since without them there are no probabilities.
 ITERATIONS, FOLD_ITERATIONS, FIRST_ITERATIONS = 200, 100, 20
-#: A network without some samples starts from one whose ridge is so many steps larger: one that has
-#: learned them by heart would not forget them.
+#: A network that is trained without some samples starts from one whose ridge is so many steps
+#: larger: one that has learned them by heart would not forget them.
 AHEAD = 2
-#: And so far from it, in every weight: where all weights have vanished there is no way down.
+#: Standard deviation of the noise on that start: where all weights are 0, so is the gradient.
 NUDGE = 0.1
 
 MayGoOn = Callable[[], bool]
@@ -137,11 +137,11 @@ def _unseen_loss(
     start = ahead + NUDGE * np.random.default_rng(0).normal(size=len(ahead))
     total, n = 0.0, 0
     for shown, left_out in folds(problem):
-        share = weight_of(shown.train) / weight_of(problem.train)
+        share = shown.train.total_weight / problem.train.total_weight
         without = _objective(shown, model).fit(start, share * alpha, FOLD_ITERATIONS, may_go_on)
         if not may_go_on():
             return np.inf
-        total += weight_of(left_out.train) * _objective(left_out, model).loss(without)
+        total += left_out.train.total_weight * _objective(left_out, model).loss(without)
         n += len(left_out.train)
         if n >= ENOUGH_PREDICTIONS:
             break

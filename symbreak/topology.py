@@ -16,7 +16,7 @@ from symbreak.activations import TANH, Activation, find_activation
 
 Entry = TypeVar("Entry", bound=np.generic)
 
-#: A wider layer is no small network: a population of vectors would not fit a memory.
+#: With a wider layer, a population of networks would not fit into memory.
 MAX_SIZE = 10_000_000
 
 

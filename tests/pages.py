@@ -1,7 +1,9 @@
-"""Run what a page of documentation shows: its Python in one namespace, its commands in a folder."""
+"""Run what a page of documentation shows, and load the scripts that write pages."""
 
+import importlib.util
 import re
 import shlex
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +18,21 @@ from symbreak.problems import _registry
 from symbreak.symmetry import BREAKINGS
 
 ROOT = Path(__file__).parent.parent
+
+
+def load_module(folder, name):
+    """A file of a folder that is no package, as a module; it sees its neighbours."""
+    sys.path.insert(0, str(ROOT / folder))
+    try:
+        spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses look there
+        spec.loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(str(ROOT / folder))
+
+
 #: Commands whose arguments are checked but which are not run: they take long, or wait.
 ONLY_READ = ("study", "report")
 

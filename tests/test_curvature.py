@@ -11,6 +11,7 @@ from sklearn.datasets import load_diabetes
 from symbreak import Problem, _step_kernels, load_problem
 from symbreak._curvature import Curvature
 from symbreak.polish import Polisher
+from tests.states import through_json
 from tests.strategies import seeds
 
 DIABETES = Problem.from_arrays(
@@ -105,7 +106,7 @@ def test_a_polish_without_a_ball_continues_from_its_state_bit_by_bit():
         straight.step()
         broken.step()
         used.append(broken._curvature.in_use)
-        broken = Polisher.from_state(DIABETES, broken.state())
+        broken = Polisher.from_state(DIABETES, through_json(broken.state()))
     assert any(used)
     assert not all(used)
     assert broken.theta.tobytes() == straight.theta.tobytes()

@@ -1,7 +1,6 @@
 """The evidence against dense matrices of the complete network, and what it is good for."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from symbreak.evidence import EvidencePolisher, estimate, evidence
 from symbreak.network import hidden_outputs
 from symbreak.polish import Polisher
 from tests import reference_polish
+from tests.states import through_json
 from tests.test_polish import make_problem
 
 
@@ -124,10 +124,7 @@ def test_it_continues_from_its_state_bit_by_bit():
     polisher = EvidencePolisher(problem, small_start(problem, 0), max_iterations=12)
     while not polisher.finished:
         polisher.step()
-        state = polisher.state()
-        kept = {k: v for k, v in state.items() if isinstance(v, np.ndarray) or k == "curvature"}
-        plain = json.loads(json.dumps({k: v for k, v in state.items() if k not in kept}))
-        polisher = EvidencePolisher.from_state(problem, {**plain, **kept})
+        polisher = EvidencePolisher.from_state(problem, through_json(polisher.state()))
     assert polisher.theta.tobytes() == straight.theta.tobytes()
     assert polisher.evidence().alpha == straight.evidence().alpha
     assert polisher.n_evaluations == straight.n_evaluations

@@ -13,11 +13,11 @@ PACKAGE = Path(symbreak.__file__).parent
 
 # Each layer may import from layers before it, and within itself.
 LAYERS = [
-    {"_checks", "_compile", "_version", "_blas", "_interrupts", "_processes"},
+    {"_checks", "_compile", "_version", "_blas", "_interrupts", "_processes", "_writing"},
     {"_random", "activations"},
     {"topology"},
     {"network", "symmetry", "problems"},
-    {"_kernels", "models", "_folds", "_cross_entropy"},
+    {"_kernels", "_model_file", "models", "_folds", "_cross_entropy"},
     {"evaluation", "optimizers", "export", "inspection"},
     {"_polish_kernels", "_step_kernels", "_linearisation", "_curvature"},
     {"methods", "history", "polish", "optima"},
@@ -63,6 +63,13 @@ def test_imports_point_one_way():
             same = level(name) == level(module)
             assert not same or name == module or name.startswith("_"), f"{module} imports {name}"
     assert checked > 20
+
+
+def test_the_page_on_how_it_is_built_names_every_module():
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    folders = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
+    assert not [name for name in files | folders if f"`{name}`" not in page]
 
 
 def test_problems_need_only_the_topology():

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symbreak import Evaluator, Problem, Topology, models
+from symbreak._writing import write_text
 from symbreak.activations import ACTIVATIONS
-from symbreak.models import Model, write_text
+from symbreak.models import Model
 from symbreak.problems import Scaling
 from tests.strategies import seeds, topologies
 

@@ -1,34 +1,25 @@
 """The README tells the truth: its numbers are the committed ones, its examples and commands run."""
 
-import importlib.util
 import re
 
 import pandas as pd
 import yaml
 
 import symbreak
-from tests.pages import ROOT, commands, fenced, prepare, run_page
+from tests.pages import ROOT, commands, fenced, load_module, prepare, run_page
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def script(name):
-    """A script as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_its_numbers_are_those_of_the_committed_results():
-    update = script("update_readme")
+    update = load_module("scripts", "update_readme")
     assert update.updated(README) == README, "run: python scripts/update_readme.py"
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     assert update.updated_performance(page) == page, "run: python scripts/update_readme.py"
 
 
 def test_its_figure_has_every_run_of_the_reference_study():
-    figure = script("readme_figure")
+    figure = load_module("scripts", "readme_figure")
     curves = figure.curves()
     assert set(curves["family"]) == {"DE", "CMA-ES"}
     last = curves.groupby(["family", "breaking"])["median"].last().unstack()
@@ -37,9 +28,9 @@ def test_its_figure_has_every_run_of_the_reference_study():
 
 
 def test_the_page_beyond_the_paper_says_what_its_results_say():
-    beyond = script("beyond")
+    beyond = load_module("scripts", "beyond")
     page = beyond.PAGE.read_text(encoding="utf-8")
-    assert beyond.filled(page) == page, "run: python scripts/beyond.py write"
+    assert beyond.filled(page, beyond.parts()) == page, "run: python scripts/beyond.py write"
     runs = pd.read_csv(beyond.RESULTS)
     assert len(runs) >= 600
     assert not runs.duplicated(["problem", "method", "settings", "repetition"]).any()

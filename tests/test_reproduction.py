@@ -2,28 +2,22 @@
 
 import csv
 import gzip
-import importlib.util
 import math
 import re
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from symbreak import load_problem, train
+from tests.pages import ROOT, load_module
 
-ROOT = Path(__file__).parent.parent
 STUDY = ROOT / "studies" / "paper"
 
 
 @pytest.fixture(scope="module")
 def script():
-    path = ROOT / "scripts" / "reproduction.py"
-    spec = importlib.util.spec_from_file_location("reproduction", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module("scripts", "reproduction")
 
 
 def test_the_page_is_what_the_script_makes_of_the_results(script):

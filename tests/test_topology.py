@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 
 from symbreak import Topology
-from tests import reference
+from tests import reference_symmetry
 from tests.strategies import topologies
 
 # D and the number of replicas of the paper's eleven nets
@@ -32,7 +32,7 @@ def test_the_papers_nets_have_their_dimension_and_number_of_replicas(net):
 
 @given(topologies())
 def test_blocks_are_those_of_the_slow_twin(topology):
-    expected = reference.blocks(topology.sizes)
+    expected = reference_symmetry.blocks(topology.sizes)
     assert [block.tolist() for block in topology.blocks] == expected
 
 

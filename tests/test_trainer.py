@@ -14,6 +14,7 @@ from symbreak.optima import Agreement, Optimum, agreement, label_optima
 from symbreak.plans import luby, make_plan
 from symbreak.starts import run_start
 from symbreak.training import PROMISING, Training
+from tests.states import through_json
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +37,6 @@ def outcome(record):
     return json.dumps(
         [row.tolist() for row in rows] + [record.model.to_json(), origin, record.n_evaluations]
     )
-
-
-def through_json(state):
-    return {
-        name: through_json(value)
-        if isinstance(value, dict)
-        else value.copy()
-        if isinstance(value, np.ndarray)
-        else json.loads(json.dumps(value, allow_nan=False))
-        for name, value in state.items()
-    }
 
 
 def test_it_finds_what_a_long_search_finds_in_a_fraction_of_its_evaluations(problem):

@@ -1,38 +1,25 @@
 """docs/trainer.md tells the truth, and expected running times are what they are said to be."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parent.parent
-
-
-def module(folder, name):
-    """A file of a folder that is no package, as a module; it sees its neighbours."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[name] = loaded  # dataclasses look there
-    spec.loader.exec_module(loaded)
-    return loaded
+from tests.pages import ROOT, load_module
 
 
 @pytest.fixture
 def benchmark(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    return lambda name: module("benchmarks", name)
+    return lambda name: load_module("benchmarks", name)
 
 
 def test_its_numbers_are_those_of_the_committed_results():
-    tables = module("scripts", "trainer_tables")
+    tables = load_module("scripts", "trainer_tables")
     page = tables.PAGE.read_text(encoding="utf-8")
-    assert tables.filled(page) == page, "run: python scripts/trainer_tables.py"
+    assert tables.filled(page, tables.parts()) == page, "run: python scripts/trainer_tables.py"
 
 
 def test_the_committed_tables_follow_from_the_committed_tries(benchmark):
-    tables = module("scripts", "trainer_tables")
+    tables = load_module("scripts", "trainer_tables")
     results = benchmark("_tries").Results.load(tables.RESULTS)
     assert results.tables() == tables.json.loads(tables.RESULTS.read_text())["tables"]
 

@@ -13,7 +13,7 @@ from symbreak.analysis._style import Look, Looks
 
 #: More resamples change no digit that is shown.
 MAX_BOOTSTRAP = 100_000
-#: What says whose a row is.
+#: Columns that say to which problem and method a row belongs.
 WHOSE = ("problem", "method")
 
 
@@ -22,8 +22,8 @@ def check_frame(
 ) -> pd.DataFrame:
     """Return a frame if it has these columns of texts and of numbers.
 
-    Without rows it needs no columns: nothing is what a store without runs gives. Gaps among numbers
-    become NaN.
+    A frame without rows needs no columns: a store without runs gives such frames. Gaps among
+    numbers become NaN.
     """
     checked = check_kind(name, frame, pd.DataFrame, "as stores and the statistics give them")
     if checked.empty:

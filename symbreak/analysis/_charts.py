@@ -35,7 +35,7 @@ GOLDEN = 0.618034  # its multiples modulo 1 are spread evenly, however many ther
 PANEL = 4 * WIDTH // 9  # of three beside each other
 #: Errors on parts of the data, in the frames of runs and of rates, and what the paper calls them.
 PARTS = {"train_error": "training", "validation_error": "validation", "test_error": "test"}
-#: What says where in a run a row is.
+#: Columns that say where in a run a row is.
 WHEN = ("repetition", "evaluations")
 
 

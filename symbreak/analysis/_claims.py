@@ -16,6 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from symbreak._checks import Array
+from symbreak.analysis._paper import PAPER_METHODS
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW, LEVEL, pairwise
 
@@ -23,11 +24,6 @@ WORDS = {True: "confirmed", False: "contradicted", None: "undecided"}
 NOT_RUN, INCOMPLETE = "not run yet", "incomplete"
 #: The paper's; with fewer, tests that find no difference say nothing on its sentences.
 REPETITIONS = 50
-#: The paper's three of a family: plain, invariant and proximity.
-THREE = {
-    "DE": ("DE", "DE-INV-SB", "DE-SB"),
-    "CMA-ES": ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB"),
-}
 #: Medians within this factor are the same error.
 SAME = 1.1
 
@@ -118,10 +114,10 @@ def same_error(family: str) -> Check:
     """Medians within a tenth of each other; contradicted beyond a half."""
 
     def check(results: Results, problem: str) -> Answer:
-        medians = [float(np.median(_errors(results, problem, m))) for m in THREE[family]]
-        ratio = max(medians) / min(medians)
+        medians = _medians(results, problem, family)
+        ratio = max(medians.values()) / min(medians.values())
         answer = True if ratio <= SAME else False if ratio > 1.5 else None
-        numbers = ", ".join(f"{m} {v:.4g}" for m, v in zip(THREE[family], medians, strict=True))
+        numbers = ", ".join(f"{method} {value:.4g}" for method, value in medians.items())
         return answer, f"medians {numbers}"
 
     return check
@@ -130,15 +126,17 @@ def same_error(family: str) -> Check:
 def fastest(method: str, family: str) -> Check:
     """Fewest evaluations to 1.5 times the largest of the family's median final errors.
 
-    More than half of the runs of every method get there, and it is well above the noise where
-    all converge. Runs that do not count as slowest; rank-sum test against each of the others.
+    More than half of the runs of every method reach that error, and it is well above the noise
+    where all converge. Runs that do not reach it count as slowest; rank-sum test against each of
+    the others.
     """
 
     def check(results: Results, problem: str) -> Answer:
-        target = 1.5 * max(float(np.median(_errors(results, problem, m))) for m in THREE[family])
-        times = {m: _evaluations_to(results, problem, m, target) for m in THREE[family]}
+        errors = _medians(results, problem, family)
+        target = 1.5 * max(errors.values())
+        times = {m: _evaluations_to(results, problem, m, target) for m in errors}
         answers, medians = [], {m: float(np.median(t)) for m, t in times.items()}
-        for other in THREE[family]:
+        for other in times:
             if other != method:
                 p = float(stats.mannwhitneyu(times[method], times[other]).pvalue)
                 ahead = medians[method] < medians[other]
@@ -156,7 +154,7 @@ def failing(method: str, family: str, shares: tuple[float, float], factor: float
     """
 
     def check(results: Results, problem: str) -> Answer:
-        best = min(float(np.median(_errors(results, problem, m))) for m in THREE[family])
+        best = min(_medians(results, problem, family).values())
         errors = _errors(results, problem, method)
         failed = int((errors > factor * best).sum())
         answer = shares[0] <= failed / len(errors) <= shares[1]
@@ -194,6 +192,12 @@ def _errors(results: Results, problem: str, method: str) -> Array:
     return runs.loc[chosen, "error"].to_numpy(np.float64)
 
 
+def _medians(results: Results, problem: str, family: str) -> dict[str, float]:
+    """Median final error of each of the paper's methods of a family."""
+    methods = PAPER_METHODS[family]
+    return {m: float(np.median(_errors(results, problem, m))) for m in methods}
+
+
 def _means(results: Results, problem: str) -> dict[str, float]:
     rows = results.summary[results.summary["problem"] == problem]
     return dict(zip(rows["method"], rows["mean"], strict=True))
@@ -215,28 +219,28 @@ def _all(answers: Any) -> bool | None:
 
 
 def _pairs(family: str) -> list[tuple[str, str]]:
-    return list(combinations(THREE[family], 2))
+    return list(combinations(PAPER_METHODS[family], 2))
 
 
 def _all_significant(problem: str) -> Iterator[Claim]:
-    for family, three in THREE.items():
+    for family, three in PAPER_METHODS.items():
         sentence = f"{family} family: all pairwise differences are significant"
         yield Claim(problem, sentence, three, significant(*_pairs(family)))
 
 
 def _fastest(problem: str, sentence: str) -> Iterator[Claim]:
-    for family, three in THREE.items():
+    for family, three in PAPER_METHODS.items():
         yield Claim(problem, sentence.format(three[2]), three, fastest(three[2], family))
 
 
 def _best(problem: str, sentence: str) -> Iterator[Claim]:
-    for three in THREE.values():
+    for three in PAPER_METHODS.values():
         yield Claim(problem, sentence.format(three[2]), three, better(three[2], *three[:2]))
 
 
 def _claims() -> Iterator[Claim]:
     """In the order of the paper."""
-    de, cma = THREE.values()
+    de, cma = PAPER_METHODS.values()
     yield from _syn5(de, cma)
     yield from _all_significant("sinc")
     yield Claim("sinc", "DE-SB clearly outperforms DE and DE-INV-SB", de, better(de[2], *de[:2]))
@@ -263,7 +267,7 @@ def _claims() -> Iterator[Claim]:
     yield from _all_significant("digits")
     yield from _fastest("digits", "{} is the fastest of its family")
     for problem in ("syn5", "sinc", "inc-sinc"):
-        for family, three in THREE.items():
+        for family, three in PAPER_METHODS.items():
             sentence = f"{three[2]} and {three[2]}-BF are almost identical"
             both = (three[2], f"{three[2]}-BF")
             yield Claim(problem, sentence, both, almost_identical(family))

@@ -8,17 +8,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
 
 import altair as alt
 import vl_convert
 
 from symbreak._checks import shown
-from symbreak._processes import detached_start
-from symbreak.models import write_bytes
+from symbreak._processes import detached_start, end_with_parent
+from symbreak._writing import write_bytes
 
 FORMATS = ("svg", "png", "pdf")
 #: Enough for print and for screens; PNG takes a third of the time and space.
@@ -107,20 +105,8 @@ def drawing_processes(preload: str) -> Iterator[ProcessPoolExecutor]:
     """Processes to draw with; they load what they need while this one reads the store."""
     context = get_context("forkserver")
     context.set_forkserver_preload([preload])
-    with ProcessPoolExecutor(mp_context=context, initializer=_end_with_the_parent) as pool:
+    with ProcessPoolExecutor(mp_context=context, initializer=end_with_parent) as pool:
         with detached_start():
             for _ in range(os.cpu_count() or 1):
                 pool.submit(os.getpid)
         yield pool
-
-
-def _end_with_the_parent() -> None:
-    """Leave when the process that asked for this one is gone, even if it was killed."""
-    parent = parent_process()
-    if parent is not None:
-        Thread(target=_leave_after, args=(parent.sentinel,), daemon=True).start()
-
-
-def _leave_after(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)

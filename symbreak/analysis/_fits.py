@@ -11,8 +11,9 @@ import pandas as pd
 
 from symbreak._checks import Array
 from symbreak.experiments import Archive, Store, StoreError
+from symbreak.inspection import Score, scores
 from symbreak.models import Model
-from symbreak.problems import Dataset, Problem, load_problem, problem_names
+from symbreak.problems import Problem, load_problem, problem_names
 
 if TYPE_CHECKING:
     from symbreak.analysis._results import Results
@@ -48,49 +49,41 @@ class Fit:
 
     def parts(self) -> Iterator[tuple[str, Array, Array]]:
         """Name, inputs and targets of each part of the data."""
-        for name in ("training", "validation", "test"):
-            part: Dataset | None = getattr(self.problem, name if name != "training" else "train")
-            if part is not None:
-                yield name, self.problem.inputs.undo(part.X), self.problem.targets.undo(part.y)
+        for name, part in self.problem.parts.items():
+            yield name, self.problem.inputs.undo(part.X), self.problem.targets.undo(part.y)
 
     def qualities(self) -> list[dict[str, Any]]:
         """How good the network is on each part of the data, in numbers people know.
 
-        Of regression and autoencoding the coefficient of determination, averaged over targets, and
-        the root mean squared error in the units of the target if there is but one. Of
-        classification the share of samples that are right.
+        For regression and autoencoding, the coefficient of determination (the mean over targets),
+        and with a single target the root mean squared error in its units. For classification, the
+        share of samples that are classified right.
         """
         return [
-            {"part": name, "samples": len(X), **self._quality(X, y)} for name, X, y in self.parts()
+            {"part": name, "samples": score.n, **self._quality(score)}
+            for name, score in scores(self.model, self.problem).items()
         ]
 
-    def _quality(self, X: Array, y: Array) -> dict[str, float]:
-        outputs = self.model.outputs(X)
+    def _quality(self, score: Score) -> dict[str, float]:
         if self.model.classes:
-            return {"right": float(np.mean(outputs.argmax(axis=1) == y.argmax(axis=1)))}
-        with np.errstate(divide="ignore", invalid="ignore"):  # constant targets
-            unexplained = np.sum((y - outputs) ** 2, axis=0) / np.sum((y - y.mean(0)) ** 2, axis=0)
-        known = np.isfinite(unexplained)
-        quality = {"r2": float(1 - unexplained[known].mean())} if known.any() else {}
-        if y.shape[1] == 1:
-            quality["rmse"] = float(np.sqrt(np.mean((y - outputs) ** 2)))
+            return {"right": 1 - score.error}
+        known = np.isfinite(score.r2)  # not where a target is constant
+        quality = {"r2": float(score.r2[known].mean())} if known.any() else {}
+        if len(score.rmse) == 1:
+            quality["rmse"] = float(score.rmse[0])
         return quality
 
 
 def best_fits(store: Store | Archive, results: Results) -> dict[str, Fit]:
-    """The best network of each problem whose data can be had again; the others have none."""
+    """The best network of each problem whose data can be loaded again."""
     fits = {}
     for name, runs in results.runs.groupby("problem", sort=False):
         run = _best_run(runs)
         try:
             problem = _problem_of(run, results)
             model = None if problem is None else store.model(str(run["key"]))
-        except (
-            ValueError,
-            OSError,
-            StoreError,
-        ):  # a data file that was moved, a store of the first format
-            continue
+        except (ValueError, OSError, StoreError):
+            continue  # a data file that was moved, a store of the first format
         if problem is not None and model is not None and model.topology == problem.topology:
             fits[str(name)] = Fit(problem, model, str(run["method"]), int(run["repetition"]))
     return fits

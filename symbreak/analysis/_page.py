@@ -103,7 +103,7 @@ def _lead(results: Results) -> Iterator[Figure]:
         "lead-convergence",
         _charts.convergence_chart(results.curves, problem, results.looks(family, problem)),
         "A line is the median of all runs, its band holds the middle half of them. Lower is "
-        "better. Of all problems, breaking gains here what it gains in the median.",
+        "better. A typical problem: breaking gains here what it gains in the median of all.",
         title=f"Training {problem} with {family}: best error so far",
     )
     yield figure(
@@ -195,11 +195,9 @@ def _facts(results: Results, name: str) -> str:
     facts = results.facts[name]
     budgets = sorted(set(results.runs[results.runs["problem"] == name]["max_evaluations"]))
     samples = facts["samples"]
-    words = (
-        f"{samples[0]:,} samples"
-        if len(samples) == 1
-        else (f"{' + '.join(f'{n:,}' for n in samples)} samples (training and others)")
-    )
+    words = f"{' + '.join(f'{n:,}' for n in samples)} samples"
+    if len(samples) > 1:
+        words += " (training and others)"
     text = f"{facts['description']}. " if facts["description"] else ""
     return (
         f"{text}{facts['task'].capitalize()} with a {facts['net']} network: {facts['dim']} "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from importlib import resources
 from typing import Any
 
 from symbreak.analysis._numbers import records
 from symbreak.analysis._results import Results
-from symbreak.experiments import BUILT_IN
+from symbreak.experiments._study import BUILT_IN, built_in_text
 
 
 def provenance(results: Results) -> dict[str, Any]:
@@ -39,7 +38,7 @@ def _settings(results: Results) -> list[dict[str, str]]:
 
 def _study(name: str, text: str) -> dict[str, Any]:
     """The commands that do a study again, and the file that they need if it is not built in."""
-    built_in = next((known for known in BUILT_IN if _built_in_text(known) == text), None)
+    built_in = next((known for known in BUILT_IN if built_in_text(known) == text), None)
     stem = built_in or re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "study"
     source = built_in or f"{stem}.toml"
     commands = [f"symbreak study {source} --store {stem}.db", f"symbreak report {stem}.db"]
@@ -50,11 +49,6 @@ def _study(name: str, text: str) -> dict[str, Any]:
         "commands": "\n".join(commands),
         "data": "data_file" in text,
     }
-
-
-def _built_in_text(name: str) -> str:
-    file = resources.files("symbreak.experiments").joinpath(f"studies/{name}.toml")
-    return file.read_text(encoding="utf-8")
 
 
 def _last_line(text: str) -> str:

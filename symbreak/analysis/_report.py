@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from symbreak._checks import check_callable, check_count, check_path
+from symbreak._writing import write_text
 from symbreak.analysis import _tables
 from symbreak.analysis._figures import (
     USUAL_FORMATS,
@@ -18,7 +19,6 @@ from symbreak.analysis._figures import (
 from symbreak.analysis._page import render_page
 from symbreak.analysis._results import Results
 from symbreak.experiments import open_results
-from symbreak.models import write_text
 
 
 class Report(NamedTuple):

@@ -73,7 +73,7 @@ class Results:
         return replace(results, fits=best_fits(store, results))
 
     def by_problem(self) -> Iterator[Results]:
-        """The same of one problem after the other."""
+        """The results of each problem alone, one after the other."""
         frames = (self.runs, self.curves, self.rates, self.traces, self.spread)
         parts = [dict(list(f.groupby("problem"))) if len(f) else {} for f in frames]
         for name in self.problems:
@@ -209,7 +209,7 @@ class Results:
 
     @cached_property
     def _unfinished(self) -> list[RunSpec]:
-        """Planned runs without a result; those of earlier versions have the seed, not the key."""
+        """Planned runs without a result; those of earlier versions are known by their seeds."""
         done, facts = set(self.runs["key"]), ["method", "seed", "data_seed", "max_evaluations"]
         older = self.runs[~self.runs["key"].isin(list(self.planned))][facts]
         found = set(older.itertuples(index=False, name=None))

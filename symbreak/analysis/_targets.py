@@ -21,7 +21,7 @@ from symbreak.analysis._lineup import Lineup
 
 #: Targets are so many times the best mean.
 FACTORS = (10.0, 3.0, 1.5, 1.1)
-#: Whose a time to a target is.
+#: Columns that say to what a time to a target belongs.
 KEYS = ["problem", "family", "method", "factor"]
 
 

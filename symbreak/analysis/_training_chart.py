@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from symbreak._checks import Array, IntArray, check_finite, check_kind, check_vectors
 from symbreak.analysis._style import GREY, HEIGHT, WIDTH, log_switch, styled, switched
 from symbreak.models import Model
-from symbreak.problems import Dataset, Problem
+from symbreak.problems import Problem
 
 #: More points would hide each other; a browser would not like them either.
 MAX_POINTS = 1_500
@@ -63,11 +63,6 @@ def _check_curve(evaluations: ArrayLike, errors: ArrayLike) -> tuple[Array, Arra
     return at, values
 
 
-def _parts(problem: Problem) -> dict[str, Dataset]:
-    parts = {"training": problem.train, "validation": problem.validation, "test": problem.test}
-    return {name: data for name, data in parts.items() if data is not None}
-
-
 def _fits(model: Model, problem: Problem) -> list[Any]:
     """Two panels for each target."""
     frame = _points(model, problem)
@@ -87,9 +82,8 @@ def _fits(model: Model, problem: Problem) -> list[Any]:
 def _points(model: Model, problem: Problem) -> pd.DataFrame:
     """A row for each sample and output, evenly thinned if there are many."""
     frames = []
-    parts = _parts(problem)
-    for name, data in parts.items():
-        n = MAX_POINTS // len(parts)
+    n = MAX_POINTS // len(problem.parts)
+    for name, data in problem.parts.items():
         rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), n)).astype(int))
         X, y = problem.inputs.undo(data.X[rows]), problem.targets.undo(data.y[rows])
         outputs = model.outputs(X)
@@ -144,7 +138,7 @@ def _residuals(rows: pd.DataFrame, field: str, title: str, name: str) -> Any:
 
 def _confusion(model: Model, problem: Problem) -> Any:
     """Shares of each true class by predicted class, on the last set there is."""
-    name, data = list(_parts(problem).items())[-1]
+    name, data = list(problem.parts.items())[-1]
     predicted = model.outputs(problem.inputs.undo(data.X)).argmax(axis=1)
     true = data.y.argmax(axis=1)
     labels = [str(label)[:30] for label in model.classes[:MAX_CLASSES]]

@@ -60,10 +60,12 @@ def best_sentences(results: Results) -> list[str]:
     wins = best.groupby("method", sort=False)["problem"].apply(list)
     wins = wins.loc[wins.map(len).sort_values(ascending=False, kind="stable").index]
     if len(best) > MANY:
-        parts = [f"{method} on {len(problems)}" for method, problems in wins.items()]
-        return [f"Of {len(best)} problems, the smallest mean error has {', '.join(parts)}."]
-    parts = [f"{method} on {_names(problems)}" for method, problems in wins.items()]
-    return [f"The smallest mean error has {'; '.join(parts)}."]
+        (winner, n), *others = wins.map(len).items()
+        sentence = f"{winner} has the smallest mean error on {n} of {len(best)} problems"
+        return [", ".join([sentence, *(f"{method} on {n}" for method, n in others)]) + "."]
+    (winner, problems), *others = wins.map(_names).items()
+    sentence = f"{winner} has the smallest mean error on {problems}"
+    return ["; ".join([sentence, *(f"{method} on {names}" for method, names in others)]) + "."]
 
 
 def family_sentences(results: Results, family: str) -> list[str]:

@@ -11,8 +11,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from symbreak._writing import write_bytes, write_text
 from symbreak.cli._console import check_out, console, shown
-from symbreak.models import Model, write_bytes, write_text
+from symbreak.models import Model
 from symbreak.problems import read_arrays
 from symbreak.symmetry import AlignedNetwork, align_networks
 

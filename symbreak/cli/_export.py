@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from symbreak._checks import check_choice
+from symbreak._writing import write_bytes
 from symbreak.cli._console import check_out, console, shown
 from symbreak.export import to_c, to_onnx, to_python
-from symbreak.models import Model, write_bytes
+from symbreak.models import Model
 
 SUFFIXES = {"c": ".c", "python": ".py", "onnx": ".onnx"}
 

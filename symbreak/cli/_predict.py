@@ -14,8 +14,9 @@ import typer
 from rich.console import Console
 
 from symbreak._checks import Array
+from symbreak._writing import write_text
 from symbreak.cli._console import check_out, console, few, shown
-from symbreak.models import Model, write_text
+from symbreak.models import Model
 from symbreak.problems import Table, read_table
 
 #: Samples that go through the network at a time.

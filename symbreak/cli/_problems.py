@@ -60,7 +60,7 @@ def _tables(problems: list[Problem]) -> Iterator[Table]:
 
 
 def _facts(problem: Problem) -> dict[str, str]:
-    sizes = [len(part) for part in (problem.train, problem.validation, problem.test) if part]
+    sizes = [len(part) for part in problem.parts.values()]
     alike = len(sizes) > 1 and len(set(sizes)) == 1
     populations = [problem.population_size.get(family, "-") for family in ("DE", "CMA-ES")]
     return {

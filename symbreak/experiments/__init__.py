@@ -6,8 +6,9 @@ from symbreak.experiments._estimate import relative_work, seconds_per_evaluation
 from symbreak.experiments._export import export_csv, export_ioh
 from symbreak.experiments._maintenance import check_store, merge_stores
 from symbreak.experiments._run import CheckpointError, execute
-from symbreak.experiments._spec import BUILT_IN, RunSpec, StudySpec
+from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._store import Store
+from symbreak.experiments._study import BUILT_IN, StudySpec
 from symbreak.experiments._workers import ClusterNews, StudyResult, Update, missing_runs, run_study
 
 __all__ = [

@@ -20,6 +20,7 @@ import numpy as np
 
 from symbreak._checks import check_kind, check_path
 from symbreak.experiments._errors import StoreError
+from symbreak.experiments._export import file_name
 from symbreak.experiments._store import Store
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def write_archive(store: Store, folder: str | Path) -> list[Path]:
     }
     files = {folder / HEAD: (json.dumps(head, indent=1) + "\n").encode()}
     for name, frame in new.items():
-        parts = frame.groupby(frame["problem"].map(_folder_name)) if len(frame) else ()
+        parts = frame.groupby(frame["problem"].map(file_name)) if len(frame) else ()
         for subfolder, part in parts:
             path = folder / str(subfolder) / f"{name}.csv.gz"
             files[path] = _rounded(part, TABLES[name]).to_csv(index=False).encode()
@@ -101,7 +102,7 @@ class Archive:
             )
 
     def close(self) -> None:
-        """Nothing to do; there is one for those who close a store."""
+        """Do nothing; it is here so that an archive can be used like a store."""
 
     def __enter__(self) -> Self:
         return self
@@ -257,7 +258,3 @@ def _write_if_new(path: Path, content: bytes) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(content, 9, mtime=0) if compressed else content)
     return True
-
-
-def _folder_name(problem: str) -> str:
-    return "".join(c if c.isalnum() or c in "-." else "_" for c in problem).lstrip(".") or "_"

@@ -30,8 +30,8 @@ class Column:
     Attributes:
         name: In the table.
         sql: Type and constraints.
-        value: What a finished run has there; None if it is not the run that says it.
-        frame: Its name in ``Store.frame``, or nothing if it is not shown as it is.
+        value: Makes the value from a finished run; None if the store fills it in itself.
+        frame: Its name in ``Store.frame``; empty if it is not in the frame, or not as it is.
         since: The first format that has it.
         before: What rows of earlier formats get, in SQL.
         in_result: Whether the fingerprint covers it: what determines a result, or follows from
@@ -91,7 +91,7 @@ def now(*_: object) -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-#: Roles of the methods that there were when stores did not keep them. Never to be changed.
+#: Roles of methods in stores that do not keep them yet. Never to be changed.
 OLD_ROLES = {
     "DE": "plain",
     "DE-INV-SB": "invariant",
@@ -106,10 +106,10 @@ OLD_ROLES = {
     "CMA-ES-SB-LA": "variant",
     "CMA-ES-SB-LA-P": "variant",
 }
-#: What was counted then, each in a column ``n_...`` of its own. Never to be changed.
+#: What such stores count, each in a column ``n_...`` of its own. Never to be changed.
 OLD_COUNTERS = ("nonfinite", "repairs", "bounded")
 
-#: The version of the numerics that stores have which do not say it. Never to be changed.
+#: The version of the numerics in stores that do not say it. Never to be changed.
 OLD_NUMERICS = 2
 
 _TEXT, _INTEGER, _REAL = "TEXT NOT NULL", "INTEGER NOT NULL", "REAL NOT NULL"
@@ -205,7 +205,7 @@ def fingerprint(row: Row, arrays: Mapping[str, PackedArray]) -> str:
 
 
 def _format_1(row: Row) -> Row:
-    """What the fingerprint of the first format covered, under the names of then."""
+    """What the fingerprint of the first format covers, under the names that it had there."""
     counters = json.loads(row["counters"])
     same = (
         "key method family repetition seed data_seed population_size max_evaluations settings "

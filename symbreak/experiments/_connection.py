@@ -127,7 +127,7 @@ def _local_cluster(workers: int) -> Iterator[Client]:
             threads_per_worker=1,
             worker_class=_Nanny,
             host="127.0.0.1",
-            # no dashboard; what else there is by HTTP takes a port that nobody has
+            # no dashboard; Dask's other HTTP pages take any port that is free
             scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
         )
     with cluster, Client(cluster, set_as_default=False) as client:

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import time
-from itertools import pairwise
 
 from symbreak._checks import check_kind, check_real
 from symbreak.experiments._spec import RunSpec
-
-_TANH = 25  # multiply-adds that take as long as a tanh, roughly
+from symbreak.network import evaluation_cost
 
 
 def relative_work(run: RunSpec) -> float:
-    """Evaluations of a run times operations of one."""
+    """Evaluations of a run times the multiply-adds of one: how long runs take beside each other."""
     check_kind("run", run, RunSpec, "as StudySpec.runs gives")
-    return run.max_evaluations * _operations(run)
-
-
-def _operations(run: RunSpec) -> float:
     problem = run.load_problem()
-    sizes = problem.topology.sizes
-    forward = sum(a * b for a, b in pairwise(sizes[:-1]))
-    fit = sizes[-2] * (sizes[-2] + 2 * sizes[-1])
-    return len(problem.train) * (forward + fit + _TANH * sum(sizes[1:-1]))
+    return float(run.max_evaluations * evaluation_cost(problem.topology, len(problem.train)))
 
 
 def seconds_per_evaluation(run: RunSpec, at_least: float = 0.1) -> float:
-    """Measured on the first generations of a run, for about ``at_least`` seconds."""
+    """What an evaluation takes, measured for at least so many seconds at the start of a run."""
     check_kind("run", run, RunSpec, "as StudySpec.runs gives")
     check_real("at_least", at_least, 0, 1e9)
     training = run.start()

@@ -44,8 +44,8 @@ def export_ioh(store: Store, folder: str | Path) -> list[Path]:
     for names, runs in curves.groupby(["method", "problem"], sort=False):
         method, problem = map(str, names)
         number, dim = numbers[problem], facts[problem]["dim"]
-        target = folder / _file_name(method)
-        label = f"f{number}_{_file_name(problem)}"
+        target = folder / file_name(method)
+        label = f"f{number}_{file_name(problem)}"
         data = Path(f"data_{label}") / f"IOHprofiler_f{number}_DIM{dim}.dat"
         (target / data.parent).mkdir(parents=True, exist_ok=True)
         lines, summaries = [], []
@@ -78,6 +78,6 @@ def _summary(run: Any) -> dict[str, Any]:
     }
 
 
-def _file_name(name: str) -> str:
-    """A name that is safe as a file's."""
+def file_name(name: str) -> str:
+    """A name that is safe for a file or a folder."""
     return "".join(c if c.isalnum() or c in "-." else "_" for c in name).lstrip(".") or "_"

@@ -54,14 +54,13 @@ def facts_of(run: RunSpec, problem: Problem | None = None) -> Facts:
 @lru_cache(maxsize=16)
 def _problem_facts(problem: Problem) -> Facts:
     topology = problem.topology
-    parts = (problem.train, problem.validation, problem.test)
     return {
         "name": problem.name,
         "net": str(topology),
         "dim": topology.dim,
         "n_replicas": _digits(topology),
         "task": problem.task,
-        "samples": [len(part) for part in parts if part is not None],
+        "samples": [len(part) for part in problem.parts.values()],
         "rescale": problem.rescale,
         "output_error": problem.output_error,
         "output_shift": problem.output_shift,
@@ -79,8 +78,8 @@ def _digits(topology: Topology) -> str:
 
 def _data_digest(problem: Problem) -> str:
     digest = hashlib.sha256()
-    for part in (problem.train, problem.validation, problem.test):
-        for values in () if part is None else (part.X, part.y, part.weights):
+    for part in problem.parts.values():
+        for values in (part.X, part.y, part.weights):
             rounded = np.zeros(0) if values is None else np.round(values, _DECIMALS) + 0.0
             digest.update(repr(rounded.shape).encode() + rounded.astype("<f8").tobytes())
     return digest.hexdigest()[:8]

@@ -21,8 +21,8 @@ class Line:
     """A client, and another one in its place when the connection is lost.
 
     Dask's client connects again too, but under its old name: a scheduler that hears of the loss
-    only afterwards ends the new connection with the old one. And it does not if the scheduler
-    took its leave, to be started again. So this is somebody new each time.
+    only afterwards ends the new connection with the old one. And it does not connect again to a
+    scheduler that was shut down and restarted. So here every connection has a new client.
     """
 
     def __init__(self, client: Client) -> None:

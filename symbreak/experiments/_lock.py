@@ -18,7 +18,7 @@ def only_driver(path: Path) -> Iterator[None]:
     Raises:
         StoreError: if another process has it.
     """
-    file = path.resolve()  # the same by all its names
+    file = path.resolve()  # the same lock, whichever link leads to the store
     file = file.with_name(file.name + ".lock")
     try:
         lock = FileLock(file).acquire(timeout=0.2)
@@ -32,4 +32,4 @@ def only_driver(path: Path) -> Iterator[None]:
             yield
         finally:
             with suppress(OSError):  # Windows removes it when it is released
-                file.unlink()  # whoever has it open already sees that and starts over
+                file.unlink()  # filelock notices that, where another process has it open already

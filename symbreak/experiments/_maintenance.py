@@ -106,7 +106,7 @@ def _same_result(ours: Database, one: Row, theirs: Database, other: Row) -> bool
 
 
 def _merge_problems(ours: Database, theirs: Database) -> dict[int, int]:
-    """Their problems among ours; by their numbers, ours."""
+    """Add their problems to ours; return our number of each, by theirs."""
     known = {row["id"]: json.loads(row["facts"]) for row in ours.rows("problem")}
     our_seeds, their_seeds = _data_seeds(ours), _data_seeds(theirs)
     numbers = {}

@@ -71,7 +71,7 @@ def seal_rows(connection: sqlite3.Connection, table: str) -> None:
 
 
 def checksum(table: str, values: Sequence[Any]) -> str:
-    """A hash of a row, in which no two rows are alike."""
+    """A hash of all that a row holds, and of its table."""
     blobs = [value for value in values if isinstance(value, bytes)]
     rest = [len(value) if isinstance(value, bytes) else value for value in values]
     digest = hashlib.blake2b(repr([table, *rest]).encode(), digest_size=8)

@@ -12,7 +12,7 @@ from symbreak.optimizers import State
 from symbreak.training import Progress, RunRecord, Training
 
 CHECKPOINT_EVERY = 60.0  # seconds
-PROGRESS_EVERY = 0.25  # seconds between words on the progress
+PROGRESS_EVERY = 0.25  # seconds between calls of on_progress
 
 
 class CheckpointError(ValueError):

@@ -33,7 +33,7 @@ NEEDED = ("symbreak", "numerics", "python", "numpy", "scipy", "numba")
 #: Studies that were asked to stop.
 _stopped: set[str] = set()
 
-#: Seconds between checkpoints of a slice: it has one, at its end.
+#: Seconds between checkpoints inside a slice: there are none, only one at its end.
 NEVER = 1e9
 
 

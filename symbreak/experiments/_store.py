@@ -35,7 +35,8 @@ from symbreak.experiments._identity import (
 )
 from symbreak.experiments._run import CheckpointError
 from symbreak.experiments._schema import TABLES
-from symbreak.experiments._spec import RunSpec, StudySpec
+from symbreak.experiments._spec import RunSpec
+from symbreak.experiments._study import StudySpec
 from symbreak.models import Model
 from symbreak.records import RunRecord
 

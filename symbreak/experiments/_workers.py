@@ -32,8 +32,9 @@ from symbreak._processes import detached_start, end_with_parent
 from symbreak.experiments._errors import StoreError
 from symbreak.experiments._lock import only_driver
 from symbreak.experiments._run import CHECKPOINT_EVERY, CheckpointError, execute
-from symbreak.experiments._spec import RunSpec, StudySpec
+from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._store import Store
+from symbreak.experiments._study import StudySpec
 from symbreak.training import Progress
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def run_study(
 
 
 def _check_keys(known: Collection[str]) -> Collection[str]:
-    """Return keys of runs; a text is none, though it holds others."""
+    """Return ``known`` if it is a collection of keys; a single text is none."""
     if not isinstance(known, list | tuple | Set) or not all(isinstance(key, str) for key in known):
         raise ValueError(f"known must be keys of runs, such as Archive.keys, got {shown(known)}.")
     return known
@@ -280,7 +281,7 @@ class _WorkerPool:
         self._finished += status == "finished"
         self._failed += status == "failed"
         following = self._next(todo)
-        worker.send(following)  # None sends it home
+        worker.send(following)  # None ends it
         if following is None:
             self._workers.remove(worker)
             worker.process.join(10)
@@ -327,7 +328,7 @@ def _work(pipe: Connection, path: Path, stop: Any, checkpoint_every: float) -> N
                         report("failed")
         except StoreError as error:
             report("broken", 0, str(error))
-    os._exit(0)  # taking the interpreter down takes a third of a second (2026-11), for nothing
+    os._exit(0)  # a regular exit would take a third of a second (2026-11), for nothing
 
 
 def _do(

@@ -59,7 +59,7 @@ def _head(model: Model) -> str:
 
 
 def _comment(text: str) -> str:
-    """A text that neither ends a comment nor is replaced in one."""
+    """A text that cannot end the comment that it stands in."""
     allowed = r"[^A-Za-z0-9 .,:;()+=<>'_/\\-]"
     return re.sub(allowed, lambda match: f"<{ord(match[0]):X}>", text)
 

@@ -1,4 +1,4 @@
-"""What all exports say about a model. Names and labels may hold anything; here they are tamed."""
+"""What all exports say about a model; names and labels, which may hold anything, are made safe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_FACTS, MAX_LENGTH = 20, 80
 
 
 def check_model(model: object) -> Model:
-    """Return a model."""
+    """Return ``model`` if it is a Model."""
     return check_kind("model", model, Model, "such as record.model or Model.load(path)")
 
 

@@ -14,7 +14,7 @@ from symbreak._checks import shown, unknown
 
 State = dict[str, Any]
 
-#: No number of a state is larger, but for infinity, and no count.
+#: Larger numbers in a state, except infinity, and larger counts are damage.
 MAX_NUMBER, MAX_COUNT = 1e300, 2**53
 
 _KINDS = {float: (float, int), int: (int,), bool: (bool,), str: (str,), dict: (dict,)}
@@ -58,7 +58,7 @@ def check_saved(name: str, value: Any, kind: type | str, sizes: Mapping[str, int
 
 @contextmanager
 def reading_state() -> Iterator[None]:
-    """Answer a state that was not written by ``state()``, or damaged since, in words."""
+    """Raise a ValueError for a state that is damaged, or was not written by ``state()``."""
     try:
         yield
     except KeyError as missing:

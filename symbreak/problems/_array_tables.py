@@ -44,7 +44,7 @@ class ArrayTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns."""
+        """Names of the columns."""
         return tuple(self.columns)
 
     def numbers(self, names: Sequence[str]) -> Array:
@@ -169,7 +169,7 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Column:
     flat = np.frombuffer(content, dtype) if content else np.empty(0, dtype)
     if dtype.kind == "U":
         codes = np.frombuffer(content, dtype.str[0] + "u4") if content else np.empty(0)
-        if codes.max(initial=0) > sys.maxunicode:  # NumPy would not notice, Python crash
+        if codes.max(initial=0) > sys.maxunicode:  # NumPy would not notice, and Python would crash
             raise _BadArrayError(f"{name} holds no text")
     return flat.reshape(shape, order="F" if fortran else "C")
 
@@ -229,7 +229,7 @@ class ParquetTable:
 
 
 def _as_array(path: Path, name: str, column: Any, pa: Any) -> Column:
-    """An Arrow column as a NumPy one; what has no numbers and no texts is refused."""
+    """An Arrow column as a NumPy one; what is neither numbers nor texts is refused."""
     kind = column.type
     if pa.types.is_temporal(kind) or not _is_plain(kind, pa):
         faults = Faults()

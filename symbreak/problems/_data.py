@@ -35,6 +35,11 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.X)
 
+    @property
+    def total_weight(self) -> float:
+        """How much the samples count together: the sum of their weights, or their number."""
+        return float(len(self) if self.weights is None else self.weights.sum())
+
     def __repr__(self) -> str:
         weighted = "" if self.weights is None else ", weighted"
         return f"Dataset({len(self)} samples, {self.X.shape[1]} to {self.y.shape[1]}{weighted})"

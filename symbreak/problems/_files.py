@@ -120,7 +120,7 @@ def recognise_task(table: Table, targets: Sequence[str]) -> Task:
             _check_classes(table, targets[0], values, len(labels))
             return "classification"
         if not numeric.all():
-            return "regression"  # where reading the numbers will name what is none
+            return "regression"  # reading the numbers will then name what is none
         values = np.unique(np.array(texts, dtype=np.float64))
     if values.dtype.kind == "b":
         return "classification"

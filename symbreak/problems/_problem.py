@@ -32,7 +32,7 @@ Task = Literal["regression", "autoencoding", "classification"]
 
 #: The ridge of a search whose polish will set it: ``alpha="auto"``.
 AUTO_RIDGE = 0.1
-#: A dearer ridge than this leaves nothing of any weight.
+#: A larger ridge leaves nothing of any weight.
 MAX_ALPHA = 1e12
 
 
@@ -40,14 +40,30 @@ MAX_ALPHA = 1e12
 class Problem:
     """A network shape with the data to train it on.
 
-    ``train``, ``validation`` and ``test`` are normalised by the training set, but for class
-    targets, which stay 0/1; the last two may be None. ``inputs`` and ``targets`` are those
-    normalisations. Names of settings are the paper-notes': ``rescale`` (1; ``"none"`` is no ball),
-    ``output_shift`` (14), ``output_error`` (15). ``alpha`` is the price of squared weights: the
-    search minimises ``(sum w r^2 + alpha (||theta||^2 + ||V||^2)) / (q sum w)`` with residuals r,
-    sample weights w and output weights V (of targets 0 and 1 for classes) without their shift;
-    ``"auto"`` lets the data set it while a network is polished.
-    ``population_size`` gives, by family of methods, the exceptions from the optimisers' own.
+    Numbers in brackets are those of docs/paper-notes.md.
+
+    Attributes:
+        name: What to call it.
+        topology: Layer sizes and activation.
+        task: ``"regression"``, ``"autoencoding"`` or ``"classification"``.
+        train: Training data, normalised, but for class targets, which stay 0 and 1 (16).
+        validation: Data that select the network, normalised by the training set; or None.
+        test: Data that nothing is selected by, normalised likewise; or None.
+        inputs: Normalises inputs.
+        targets: Normalises targets; the identity for classes.
+        classes: Labels, in the order of the outputs; empty if the task is not classification.
+        population_size: Candidates by family of methods, where not the optimisers' own.
+        max_evaluations: The usual budget.
+        rescale: Where vectors outside the ball of radius ``sqrt D`` are evaluated: at ``"unit"``
+            length, on its ``"radius"``; or ``"none"`` for no ball (1).
+        output_error: What classes are judged by: the ``"linear"`` fit, or ``"tanh"`` of it (15).
+        output_shift: Whether the outputs have a shift (14).
+        description: A line for tables and reports.
+        alpha: The ridge: the search minimises ``(sum w r^2 + alpha (||theta||^2 + ||V||^2)) /
+            (q sum w)`` with residuals r, sample weights w and output weights V (of targets 0 and 1
+            for classes) without their shift. ``"auto"`` lets the data set it in the polish.
+        feature_names: Names of the inputs; empty if they have none.
+        target_names: Names of the targets; empty if they have none.
     """
 
     name: str
@@ -100,12 +116,17 @@ class Problem:
             )
 
     def __repr__(self) -> str:
-        parts = (self.train, self.validation, self.test)
-        samples = "/".join(str(len(part)) for part in parts if part is not None)
+        samples = "/".join(str(len(part)) for part in self.parts.values())
         return (
             f"Problem({self.name!r}, {self.topology}, {self.task}, {samples} samples, "
             f"budget {self.max_evaluations:,})"
         )
+
+    @property
+    def parts(self) -> dict[str, Dataset]:
+        """The data sets that there are, by name: training, validation, test."""
+        parts = {"training": self.train, "validation": self.validation, "test": self.test}
+        return {name: data for name, data in parts.items() if data is not None}
 
     @property
     def ridge(self) -> float:
@@ -120,11 +141,10 @@ class Problem:
         if self.alpha:  # what is not there does not count: digests outlive new settings
             facts = (*facts, self.alpha)
         digest = hashlib.sha256(repr(facts).encode())
-        for part in (self.train, self.validation, self.test):
-            if part is not None:
-                digest.update(part.X.tobytes() + part.y.tobytes())
-                if part.weights is not None:
-                    digest.update(b"weights" + part.weights.tobytes())
+        for part in self.parts.values():
+            digest.update(part.X.tobytes() + part.y.tobytes())
+            if part.weights is not None:
+                digest.update(b"weights" + part.weights.tobytes())
         return digest.hexdigest()[:32]
 
     @classmethod
@@ -262,7 +282,7 @@ def _classes(y: ArrayLike) -> np.ndarray:
 
 
 def label_array(name: str, y: ArrayLike) -> np.ndarray:
-    """Labels as they came; nothing that stands for a measurement or a moment."""
+    """Labels as they came; complex numbers, dates and spans of time are refused."""
     check_unmasked(name, y)
     try:
         labels = np.asarray(y)

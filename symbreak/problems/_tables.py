@@ -46,7 +46,7 @@ class Table(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns, in the order of the file."""
+        """Names of the columns, in the order of the file."""
 
     @property
     def named(self) -> bool:

@@ -34,7 +34,7 @@ from symbreak.problems._tables import (
 MAX_ROW = 32 * 2**20
 #: From these rows the dialect is recognised.
 SAMPLE = 100
-#: A table that a compression makes smaller than this holds no measurements, unless it is small.
+#: A file that expands by more than this factor holds no measurements, unless it is small.
 MAX_EXPANSION, MIN_BYTES = 100, 64 * 2**20
 #: What a label takes in memory, at least.
 LABEL_BYTES = 64

@@ -80,7 +80,7 @@ def move_to_nearest(
     signed: bool,
     max_steps: int,
 ) -> Mask:
-    """Sweep, then solve exactly what is not proven nearest, in place; what is proven then.
+    """Sweep, then solve exactly what is not proven nearest, in place; returns what is proven.
 
     ``blocks`` belong to the layers with symmetries: all hidden layers, or all but the last where
     that stands for the outputs of a complete network. Columns of the population beyond D are moved
@@ -110,8 +110,8 @@ def safe_radius(layers: Sequence[Array], signed: bool) -> float:
     """Half the distance from a network to its nearest own replica, or less.
 
     Whatever lies within it has no nearer replica: that would have to be as near to another replica
-    of the network. Of the first layer that a symmetry changes, a neuron is flipped or two neurons
-    at least are others, while their inputs are still the same.
+    of the network. In the first layer that a symmetry changes, a neuron is flipped or at least two
+    change places, while their inputs are still the same.
     """
     radius = np.inf
     for rows in layers:

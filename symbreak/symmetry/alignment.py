@@ -160,7 +160,7 @@ def centroid(population: ArrayLike, topology: Topology, method: str = "assignmen
             return mean
 
 
-#: What neurons are put in order by, from their rows (..., N, M + 1); each changes sign with them.
+#: What neurons are put in order by, from their rows (..., N, M + 1); a flip changes its sign.
 KEYS: dict[str, Callable[[Array], Array]] = {
     "shift": lambda rows: rows[..., -1],
     "first": lambda rows: rows[..., 0],

@@ -41,7 +41,7 @@ class AlignedNetwork(NamedTuple):
     """A network that computes the same function, near to the anchor.
 
     Attributes:
-        weights: One matrix per layer, of the layout that came and, if that was floating, the type.
+        weights: One matrix per layer, in the layout and, if it is floating, the type that came.
         shifts: One vector per layer, or None.
         distance_before: Euclidean distance to the anchor over all weights and shifts, as it came.
         distance: The same after alignment.
@@ -144,7 +144,7 @@ class _Network(NamedTuple):
 
 
 def _listed(name: str, values: Any) -> list[Any]:
-    """A list of what may come only once."""
+    """A list of what may be an iterator."""
     what = "matrices" if name.endswith("weights") else "vectors"
     one = isinstance(values, np.ndarray) and values.ndim == 0
     if one or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):

@@ -15,94 +15,27 @@ from symbreak.analysis import _style as style
 from symbreak.analysis._lineup import Lineup, Member
 from symbreak.analysis._relative_chart import relative_chart
 from symbreak.analysis._thinning import N_POINTS, averaged, quartiles, until_the_end
-from symbreak.symmetry import InvariantBreaking
-from symbreak.topology import Topology
+from tests.analysis.frames import (
+    DE,
+    LOOKS,
+    curves_frame,
+    ecdf_frame,
+    lineup_of,
+    looks,
+    nodes,
+    pairwise_frame,
+    rates_frame,
+    rows_of,
+    runs_frame,
+    summary_frame,
+    svg,
+    traces_frame,
+)
 
 EVIL = "<script>alert(1)</script>"
 ODD = (EVIL, 'it\'s "odd"\n', "a.b[0]\\", '\\" + 1')
-DE = ("DE", "DE-INV-SB", "DE-SB")
-CMA = ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB")
 CURVES = ["convergence", "rates", "modified", "ecdf"]
 NAMES = [*CURVES, "box", "rate boxes", "heat map", "significance", "relative"]
-ROLES = ("plain", "invariant", "proximity", "variant")
-
-
-def lineup_of(methods=DE):
-    """Families of three or four, each with its roles in order."""
-    pairs = [(m, "CMA-ES" if m in CMA else "DE") for m in methods]
-    places = {m: [n for n, f in pairs if f == family].index(m) for m, family in pairs}
-    return Lineup.sorted(Member(m, family, ROLES[places[m]]) for m, family in pairs)
-
-
-def looks(methods=DE):
-    return style.looks_of(lineup_of(methods))
-
-
-LOOKS = looks((*DE, *CMA))
-
-
-def curves_frame(problem="sinc", methods=DE, repetitions=5, end=10_000):
-    """Errors that halve again and again: method m, repetition r starts at (m + 1) (r + 1)."""
-    evaluations = [1, 10, 100, 1_000, end]
-    rows = [
-        (problem, method, r, at, (m + 1) * (r + 1) * 0.5**i)
-        for m, method in enumerate(methods)
-        for r in range(repetitions)
-        for i, at in enumerate(evaluations)
-    ]
-    return pd.DataFrame(rows, columns=["problem", "method", "repetition", "evaluations", "error"])
-
-
-def runs_frame(problem="sinc", methods=DE, repetitions=5):
-    rows = [
-        {"problem": problem, "method": method, "repetition": r, "evaluations": 10_000}
-        | {"error": (m + 1) * 10.0**-r, "train_error": 0.1 * r, "validation_error": 0.1}
-        | {"test_error": 0.2 * m}
-        for m, method in enumerate(methods)
-        for r in range(repetitions)
-    ]
-    return pd.DataFrame(rows)
-
-
-def rates_frame(problem="sinc", methods=DE):
-    frame = curves_frame(problem, methods, end=5_000).rename(columns={"error": "train_error"})
-    return frame.assign(validation_error=frame["train_error"] / 2, test_error=0.25)
-
-
-def traces_frame(problem="sinc", methods=DE):
-    rows = [
-        (problem, method, r, 100 * (g + 1), 0.0 if method == "DE" else 1 / (g + 1))
-        for method in methods
-        for r in range(3)
-        for g in range(50)
-    ]
-    names = ["problem", "method", "repetition", "evaluations", "modified_share"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def ecdf_frame(methods=(*DE, *CMA)):
-    rows = [(m, at, at / 1000) for m in methods for at in (1, 10, 100, 1_000)]
-    return pd.DataFrame(rows, columns=["method", "evaluations", "share"])
-
-
-def summary_frame(problems=("sinc", "syn5"), methods=(*DE, *CMA)):
-    rows = [
-        {"problem": p, "method": m, "family": "CMA-ES" if m in CMA else "DE", "mean": 1.0 + i}
-        | {"normalised_mean": 0.25 * (1 + i % 3), "best": i % 3 == 0}
-        for p in problems
-        for i, m in enumerate(methods)
-    ]
-    return pd.DataFrame(rows)
-
-
-def pairwise_frame(methods=DE, problem="sinc", **changes):
-    a, b, c = methods
-    row = {"problem": problem, "family": "DE", "p": 0.01, "p_holm": 0.03, "a12": 0.9}
-    row |= {"significant": True, "note": ""} | changes
-    pairs = [(a, b, b), (a, c, a), (b, c, "")]
-    rows = [{**row, "a": x, "b": y, "better": winner} for x, y, winner in pairs]
-    rows[2] |= {"significant": False, "p": 0.5, "p_holm": 0.5}
-    return pd.DataFrame(rows)
 
 
 @functools.cache
@@ -124,22 +57,6 @@ def all_charts(problem="sinc", methods=DE):
     }
 
 
-def rows_of(chart, *columns):
-    """The rows of the data with all these columns, as a frame."""
-    sets = chart.to_dict()["datasets"].values()
-    found = [pd.DataFrame(rows) for rows in sets if rows and set(columns) <= set(rows[0])]
-    return pd.concat(found)
-
-
-def nodes(spec):
-    """Every object inside a chart."""
-    if isinstance(spec, dict):
-        yield spec
-    values = spec.values() if isinstance(spec, dict) else spec if isinstance(spec, list) else ()
-    for value in values:
-        yield from nodes(value)
-
-
 def method_colors(chart):
     """The colours of methods, as all scales of a chart with such a domain have them."""
     found = {}
@@ -150,10 +67,6 @@ def method_colors(chart):
                 pairs = zip(scale["domain"], scale["range"], strict=True)
                 found.setdefault(channel, []).extend(pairs)
     return {pair for pairs in found.values() for pair in pairs}
-
-
-def svg(chart):
-    return vl_convert.vegalite_to_svg(chart.to_dict())
 
 
 def test_medians_and_quartiles_are_those_of_the_runs_at_that_evaluation():
@@ -389,52 +302,6 @@ def test_the_ecdf_shows_the_methods_that_are_asked_for():
     )
 
 
-def test_errors_are_multiples_of_the_smallest_of_all_families():
-    frame = summary_frame(("sinc", "syn5"))
-    frame.loc[frame["problem"] == "syn5", "mean"] = 0.0  # nothing is a multiple of 0
-    rows = rows_of(relative_chart(frame, lineup_of((*DE, *CMA))), "multiple")
-    assert rows["problem"].unique().tolist() == ["sinc"]
-    assert rows["multiple"].tolist() == [1, 2, 3, 4, 5, 6]
-    assert rows["breaking"].tolist() == ["no breaking", "fixed rules", "towards the optimum"] * 2
-
-
-def test_the_heat_map_prints_numbers_in_blocks_and_the_best_in_bold():
-    chart = matrix.heat_map(summary_frame(), lineup_of((*DE, *CMA)))
-    assert len(rows_of(chart, "text")) == 12
-    picture = svg(chart)
-    assert picture.count(">0.25<") == picture.count('font-weight="bold"') - 3 == 4  # and 3 titles
-    assert picture.count(">0.75<") == 4
-    assert [block["title"] for block in chart.to_dict()["hconcat"]] == ["DE", "CMA-ES"]
-
-
-def test_the_heat_map_leaves_out_what_has_no_number():
-    frame = summary_frame()
-    frame.loc[:1, "normalised_mean"] = [np.nan, np.inf]
-    assert len(rows_of(matrix.heat_map(frame, lineup_of((*DE, *CMA))), "text")) == 10
-
-
-def test_a_triangle_points_to_the_better_method_in_its_colour():
-    rows = rows_of(matrix.significance_chart(pairwise_frame(), lineup_of()), "result")
-    assert rows["result"].tolist() == ["second better", "first better", "no difference"]
-    assert rows["label"].tolist() == ["DE : INV-SB", "DE : SB", "INV-SB : SB"]
-    picture = svg(matrix.significance_chart(pairwise_frame(), lineup_of()))
-    assert f'fill="{LOOKS["DE-INV-SB"].color}"' in picture
-    assert f'fill="{LOOKS["DE-SB"].color}"' not in picture
-
-
-def test_a_difference_that_holm_does_not_confirm_is_hollow():
-    rows = rows_of(matrix.significance_chart(pairwise_frame(p_holm=0.06), lineup_of()), "result")
-    assert rows["holm"].tolist() == [False, False, True]
-    assert rows["result"].tolist()[0] == "second better"
-
-
-def test_a_pair_that_was_not_tested_is_marked():
-    frame = pairwise_frame(p=np.nan, p_holm=np.nan, a12=np.nan, significant=False, note="missing")
-    rows = rows_of(matrix.significance_chart(frame, lineup_of()), "result")
-    assert rows["result"].tolist() == ["no test", "no test", "no difference"]
-    assert rows["p"].tolist()[0] == "-"
-
-
 @pytest.mark.parametrize("name", [*NAMES, "separation", "breaking"])
 def test_every_chart_exports_with_a_transparent_background(name):
     ideas = {"separation": idea.separation_chart, "breaking": idea.breaking_chart}
@@ -514,56 +381,3 @@ def test_only_parts_of_the_data_with_errors_are_drawn_and_those_of_regression_ar
         assert [panel["title"] for panel in spec["hconcat"]] == ["training", "test"]
         assert "~%" not in json.dumps(spec)
         assert "%" not in vl_convert.vegalite_to_svg(spec)
-
-
-def test_the_better_the_cut_the_more_are_nearest_to_the_chosen_optimum():
-    shares = panel_shares(idea.separation_chart())
-    assert list(shares) == ["worst", "suboptimal", "optimal"]
-    assert shares["worst"] < 0.6 < shares["suboptimal"] < 0.9 < shares["optimal"] == 1
-
-
-def test_breaking_gathers_the_population_and_only_the_ideal_one_wholly():
-    shares = panel_shares(idea.breaking_chart())
-    before, invariant, proximity, ideal = shares.values()
-    assert list(shares)[1:3] == ["rule-1 and rule-2", "Algorithm 1"]
-    assert 0.05 < before < 0.2  # an eighth
-    assert before < invariant < proximity < ideal == 1
-
-
-def test_rule_1_and_rule_2_choose_the_same_optimum_as_the_others():
-    optimum, topology = idea._two_neurons(), Topology((1, 2, 1))
-    kept, _ = InvariantBreaking(topology)(optimum[None], optimum, np.random.default_rng(0))
-    assert np.array_equal(kept[0], optimum)
-
-
-def test_the_ideal_population_lies_in_the_shaded_sector():
-    spec = idea.breaking_chart().to_dict()
-    *_, ideal = spec["concat"]
-    rows = [spec["datasets"][layer["data"]["name"]] for layer in leaves(ideal) if "data" in layer]
-    [points] = [pd.DataFrame(part) for part in rows if "candidate" in part[0]]
-    assert len(points) == 150
-    assert (points["x"] + 0.011 >= points["y"].abs()).all()  # rounded to hundredths
-
-
-def test_the_idea_shows_the_replicas_of_its_optima():
-    spec = idea.breaking_chart().to_dict()
-    stars = [pd.DataFrame(rows) for rows in spec["datasets"].values() if "chosen" in rows[0]]
-    places = {(abs(x), abs(y)) for frame in stars for x, y in frame[["x", "y"]].to_numpy()}
-    assert places == {(1, 0), (0, 1), (0, 0)}
-    assert all(frame["chosen"].sum() == 1 for frame in stars)
-
-
-def panel_shares(chart):
-    """Title of each panel, and the share of its candidates nearest to the chosen optimum."""
-    spec = chart.to_dict()
-    shares = {}
-    for panel in spec.get("hconcat") or spec["concat"]:
-        data = [spec["datasets"][layer["data"]["name"]] for layer in leaves(panel)]
-        [points] = [pd.DataFrame(part) for part in data if "candidate" in part[0]]
-        shares[panel["title"]["text"]] = (points["candidate"] == idea.NEAR).mean()
-        assert panel["title"]["subtitle"].startswith(f"{shares[panel['title']['text']]:.0%}")
-    return shares
-
-
-def leaves(spec):
-    return [node for node in nodes(spec) if "mark" in node]

@@ -94,7 +94,7 @@ def test_the_page_leads_with_pictures_and_says_what_the_numbers_say(report):
     text = (report / "index.html").read_text()
     assert "125 finished runs: 4 problems, 7 methods, 5 repetitions each." in text
     assert "DE-SB has a smaller mean error than DE and DE-INV-SB on" in text
-    assert "The smallest mean error has" in text
+    assert "has the smallest mean error on" in text
     assert "The paper&#39;s winner is confirmed in" in text
     places = [text.index(f'id="{name}"') for name in ("figure-lead-convergence", "idea", "table")]
     assert places == sorted(places)
@@ -132,7 +132,7 @@ def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):
     assert {f.suffix for f in (tmp_path / "r" / "figures").iterdir()} == {".svg"}
     words = " ".join(result.stdout.split())
     assert "125 finished runs: 4 problems" in words
-    assert "The smallest mean error has" in words
+    assert "has the smallest mean error on" in words
     assert "\\u001b[31m\\u2028[/x]" in words
     assert "DE-SB has a smaller mean error than DE and DE-INV-SB on" in words
     assert f"Open it in a browser: {(tmp_path / 'r' / 'index.html').resolve().as_uri()}" in words

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from symbreak import Evaluator, Model, Problem, Topology, load_problem, symmetry
+from symbreak._writing import write_text
 from symbreak.activations import find_activation
 from symbreak.evaluation import network_error
-from symbreak.models import write_text
 from symbreak.problems import Dataset, Scaling, read_problem, read_table
 from tests.awkward.values import (
     ANCHOR,

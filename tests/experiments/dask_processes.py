@@ -10,12 +10,22 @@ import time
 from contextlib import suppress
 from threading import Thread, Timer
 
-from tests.experiments.processes import DEADLINE, wait_for
+from tests.experiments.processes import DEADLINE, start_study, wait_for
+
+#: Seconds of a slice in these tests: runs take about half a second.
+SLICE = 0.1
 
 
 def dask_settings(config):
     """Dask's configuration as environment variables."""
     return {f"DASK_DISTRIBUTED__{name}": value for name, value in config.items()}
+
+
+def start_on_cluster(study, store, cluster, *options, **config):
+    """A driver of a study on a cluster, with some of Dask's configuration."""
+    usual = ["--cluster", str(cluster), "--checkpoint-every", str(SLICE)]
+    environment = os.environ | dask_settings(config)
+    return start_study(study, store, *usual, *options, environment=environment)
 
 
 class DaskProcesses:
@@ -30,11 +40,17 @@ class DaskProcesses:
             *("--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(self.file)),
             *self._preload(preload),
         )
-        wait_for(self.file.exists)
+        wait_for(self._is_listening)
 
     @property
     def address(self):
         return json.loads(self.file.read_text())["address"]
+
+    def _is_listening(self):
+        try:
+            return bool(self.address)
+        except (FileNotFoundError, json.JSONDecodeError):  # not yet, or half written
+            return False
 
     def _start(self, kind, *options):
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options]
@@ -88,7 +104,12 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
         self._pairs, self._sockets, self._down_until = [], [self._listener], 0.0
-        Thread(target=self._accept, daemon=True).start()
+        self._threads = []
+        self._start(self._accept)
+
+    def _start(self, work, *arguments):
+        self._threads.append(Thread(target=work, args=arguments, daemon=True))
+        self._threads[-1].start()
 
     def _accept(self):
         with suppress(OSError), self._listener:
@@ -100,8 +121,8 @@ class Proxy:
                 there = socket.create_connection(self._there)
                 self._pairs.append((here, there))
                 self._sockets += here, there
-                Thread(target=_pump, args=(here, there), daemon=True).start()
-                Thread(target=_pump, args=(there, here), daemon=True).start()
+                self._start(_pump, here, there)
+                self._start(_pump, there, here)
 
     def cut(self, seconds):
         """Lose all connections; the scheduler hears of it when the driver has been back a while."""
@@ -115,6 +136,10 @@ class Proxy:
 
     def __exit__(self, *_):
         _end(self._sockets)
+        for thread in self._threads:
+            thread.join(DEADLINE)
+        for each in self._sockets:
+            each.close()
 
 
 def _pump(source, target):

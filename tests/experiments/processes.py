@@ -1,8 +1,10 @@
 """What tests of studies in other processes share."""
 
+import subprocess
+import sys
 import time
 
-from symbreak.experiments import Store, check_store
+from symbreak.experiments import Store, StoreError, check_store
 
 DEADLINE = 120
 
@@ -22,3 +24,39 @@ def wait_for(condition):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def start_study(study, store, *options, environment=None):
+    """A driver of a study, as a user starts it in a shell."""
+    command = [sys.executable, "-m", "symbreak", "study", str(study), "--store", str(store)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*command, *options],
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        start_new_session=True,
+        env=environment,
+    )
+
+
+def finish(process, code=0):
+    """What a process has printed, each stream on one line, if it ends with a code."""
+    out, err = process.communicate(timeout=DEADLINE)
+    assert process.returncode == code, err
+    return " ".join(out.split()), " ".join(err.split())
+
+
+def is_begun(store, n=1):
+    """A function that says whether so many runs of a study are under way or done."""
+
+    def ready():
+        if not store.exists():
+            return False
+        try:
+            with Store(store) as opened:
+                return opened.count("run") + opened.count("checkpoint") >= n
+        except StoreError:
+            return False
+
+    return ready

@@ -14,7 +14,8 @@ import pytest
 
 from symbreak.experiments import Store, StoreError, StudySpec, run_study
 from symbreak.experiments._lock import only_driver
-from tests.experiments.processes import DEADLINE, results, wait_for
+from tests.experiments import processes
+from tests.experiments.processes import DEADLINE, is_begun, results, start_study, wait_for
 
 # About a second of work on one core, in runs long enough to be killed inside.
 TEXT = """
@@ -43,15 +44,12 @@ def uninterrupted(study, tmp_path_factory):
 
 
 def start(study, store, *options, workers=2):
-    command = [sys.executable, "-m", "symbreak", "study", str(study), "--store", str(store)]
-    command += ["--workers", str(workers), "--checkpoint-every", "0.05", *options]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    usual = ["--workers", str(workers), "--checkpoint-every", "0.05"]
+    return start_study(study, store, *usual, *options)
 
 
 def finish(process, code=0):
-    out, err = process.communicate(timeout=DEADLINE)
-    assert process.returncode == code, err
+    out, err = processes.finish(process, code)
     assert "Traceback" not in err
     return out, err
 
@@ -75,19 +73,6 @@ def kill(pid):
     except ProcessLookupError:
         return False
     return True
-
-
-def some_runs_done(store, n=1):
-    def ready():
-        if not store.exists():
-            return False
-        try:
-            with Store(store) as opened:
-                return opened.count("run") + opened.count("checkpoint") >= n
-        except StoreError:
-            return False
-
-    return ready
 
 
 @pytest.mark.parametrize("workers", [2, 4])
@@ -149,7 +134,7 @@ def test_a_killed_study_goes_on_where_it_was(study, uninterrupted, tmp_path, vic
     rng, store = random.Random(seed), tmp_path / "a.db"
     for _ in range(3):
         process = start(study, store)
-        wait_for(lambda p=process: some_runs_done(store)() or p.poll() is not None)
+        wait_for(lambda p=process: is_begun(store)() or p.poll() is not None)
         time.sleep(rng.uniform(0.0, 0.6))
         if victim == "driver":
             process.kill()
@@ -181,7 +166,7 @@ def test_a_checkpoint_is_really_used(study, uninterrupted, tmp_path):
 def test_ctrl_c_stops_in_seconds_with_checkpoints(study, uninterrupted, tmp_path, number):
     store = tmp_path / "a.db"
     process = start(study, store)
-    wait_for(some_runs_done(store))
+    wait_for(is_begun(store))
     pressed = time.monotonic()
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     out, _ = finish(process, code=130)
@@ -196,7 +181,7 @@ def test_ctrl_c_stops_in_seconds_with_checkpoints(study, uninterrupted, tmp_path
 def test_ctrl_c_twice_stops_at_once_and_nothing_is_lost(study, uninterrupted, tmp_path):
     store = tmp_path / "a.db"
     process = start(study, store)
-    wait_for(some_runs_done(store))
+    wait_for(is_begun(store))
     for _ in range(2):
         os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=10)
@@ -209,7 +194,7 @@ def test_ctrl_c_twice_stops_at_once_and_nothing_is_lost(study, uninterrupted, tm
 def test_a_second_driver_is_refused_while_the_first_goes_on(study, uninterrupted, tmp_path):
     store = tmp_path / "a.db"
     first = start(study, store)
-    wait_for(some_runs_done(store))
+    wait_for(is_begun(store))
     os.killpg(first.pid, signal.SIGSTOP)  # it must not end before the second has begun
     try:
         _, err = finish(start(study, store), code=1)
@@ -298,7 +283,7 @@ def test_a_run_that_raises_is_recorded_and_can_be_tried_again(tmp_path):
 def test_a_worker_that_cannot_write_ends_the_study_with_the_reason(study, tmp_path):
     store = tmp_path / "a.db"
     process = start(study, store)
-    wait_for(some_runs_done(store))
+    wait_for(is_begun(store))
     with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as connection:
         connection.execute("PRAGMA user_version = 99")
     assert any([kill(pid) for pid in children(process)])  # new ones find a store of the future
@@ -331,7 +316,7 @@ def test_a_dry_run_runs_nothing_and_leaves_nothing(study, tmp_path):
 def test_a_store_that_is_deleted_under_a_study_is_noticed(study, tmp_path):
     store = tmp_path / "a.db"
     process = start(study, store)
-    wait_for(some_runs_done(store))
+    wait_for(is_begun(store))
     store.unlink()
     _, err = finish(process, code=1)
     assert "was removed or replaced while it was in use" in " ".join(err.split())

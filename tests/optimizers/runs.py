@@ -11,7 +11,7 @@ from symbreak.symmetry import (
     NoBreaking,
     ProximityBreaking,
 )
-from tests import reference
+from tests import reference_symmetry
 
 NET = Topology.parse("2-2-1-2-1")
 
@@ -41,17 +41,17 @@ def twin_breaking(method, rng):
             uniforms = [rng.random((len(population), 2)) if n > 1 else None for n in NET.hidden]
         for i, theta in enumerate(population):
             if kind is InvariantBreaking:
-                moved[i] = reference.rule_2(reference.rule_1(theta, sizes), sizes)
+                moved[i] = reference_symmetry.rule_2(reference_symmetry.rule_1(theta, sizes), sizes)
             elif kind is ExhaustiveBreaking:
-                moved[i] = reference.nearest_replica(theta, anchor, sizes)
+                moved[i] = reference_symmetry.nearest_replica(theta, anchor, sizes)
             elif uniforms is not None:
                 pairs = [
-                    None if u is None else reference.distinct_pair(n, *u[i])
+                    None if u is None else reference_symmetry.distinct_pair(n, *u[i])
                     for n, u in zip(NET.hidden, uniforms, strict=True)
                 ]
-                moved[i], _ = reference.algorithm_1(theta, anchor, sizes, pairs)
+                moved[i], _ = reference_symmetry.algorithm_1(theta, anchor, sizes, pairs)
             elif METHODS[method].breaking(NET).name == "sweeps":
-                moved[i] = reference.assignment_sweeps(theta, anchor, sizes)
+                moved[i] = reference_symmetry.assignment_sweeps(theta, anchor, sizes)
             else:
                 assert kind is NoBreaking
             modified[i] = np.any(moved[i] != theta)

@@ -4,7 +4,7 @@ from scipy.optimize import differential_evolution
 
 from symbreak import DE, METHODS, make_optimizer
 from symbreak.optimizers import _de
-from tests import reference
+from tests import reference_de
 from tests.optimizers.runs import NET, family, landscape, twin_breaking
 
 INFLATING = ["DE-SB", "DE-SB-LA", "DE-SB-LA-W"]
@@ -35,14 +35,14 @@ def test_generations_are_those_of_the_slow_twin(method):
         if method == "DE-SB-LA-W":
             F = 0.55 + 0.25 * rng.uniform(-1, 1, size=n)
             CR = np.where(rng.random(n) < 0.5, 1.0, 0.9)
-        trials = reference.de_trials(population, uniforms, F, CR)
-        population, errors, to_beat = reference.de_select(
+        trials = reference_de.de_trials(population, uniforms, F, CR)
+        population, errors, to_beat = reference_de.de_select(
             population, errors, to_beat, trials, landscape(trials)
         )
         population, modified = break_all(population, anchor())
         n_modified += modified.sum()
         if method in INFLATING:
-            to_beat = reference.inflate(to_beat, modified)
+            to_beat = reference_de.inflate(to_beat, modified)
 
     assert (n_modified > 0) == (method != "DE")
     assert optimizer.population == pytest.approx(population, rel=1e-12)
@@ -63,7 +63,7 @@ def test_donors_are_distinct_and_uniform():
         u[:, 4] = 0.0
         trials = _de._trials(population, u, np.full(n, 0.5), np.full(n, 0.9))
         for i in range(n):
-            donors = reference.distinct_donors(i, n, *u[i, :3])
+            donors = reference_de.distinct_donors(i, n, *u[i, :3])
             assert len({i, *donors}) == 4
             a, b, c = population[list(donors), 0]
             assert trials[i, 0] == a + 0.5 * (b - c)
@@ -109,7 +109,7 @@ def test_a_share_of_trials_is_whole_and_weights_are_dithered():
         optimizer.tell(one, np.arange(4.0))
         u = np.random.default_rng(seed).random((4, 5))
         for i, trial in enumerate(optimizer.ask()[:, 0]):
-            a, b, c = one[list(reference.distinct_donors(i, 4, *u[i, :3])), 0]
+            a, b, c = one[list(reference_de.distinct_donors(i, 4, *u[i, :3])), 0]
             F.append((trial - a) / (b - c))
     assert 0.3 <= min(F) < 0.31
     assert 0.69 < max(F) <= 0.7

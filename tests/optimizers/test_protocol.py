@@ -18,6 +18,7 @@ from symbreak.symmetry import AssignmentBreaking, ProximityBreaking
 from symbreak.training import Training
 from tests.optimizers.runs import NET, landscape
 from tests.optimizers.toys import Restarting, Shrinking
+from tests.states import through_json
 
 TOYS = {
     "toy-shrinking": Method(Shrinking, ProximityBreaking, family="toy", role="proximity"),
@@ -90,18 +91,6 @@ def test_a_run_continued_from_its_state_at_any_generation_is_identical(method, a
         assert_equal(end, rest.state())
         assert np.array_equal(following, rest.ask())
         advance(part, 1)
-
-
-def through_json(state):
-    """A state as it comes back from a file: arrays as arrays, the rest as strict JSON."""
-    return {
-        name: through_json(value)
-        if isinstance(value, dict)
-        else value.copy()
-        if isinstance(value, np.ndarray)
-        else json.loads(json.dumps(value, allow_nan=False))
-        for name, value in state.items()
-    }
 
 
 CONTINUE = """

@@ -13,7 +13,7 @@ from symbreak.symmetry import (
     ProximityBreaking,
     replicas,
 )
-from tests import reference
+from tests import reference_symmetry
 from tests.strategies import seeds, topologies
 
 KINDS = [
@@ -81,10 +81,10 @@ def test_proximity_breaking_is_algorithm_1(topology, seed):
     uniforms = [twin_rng.random((len(population), 2)) if n > 1 else None for n in topology.hidden]
     for i, theta in enumerate(population):
         pairs = [
-            None if u is None else reference.distinct_pair(n, *u[i])
+            None if u is None else reference_symmetry.distinct_pair(n, *u[i])
             for n, u in zip(topology.hidden, uniforms, strict=True)
         ]
-        expected, changed = reference.algorithm_1(
+        expected, changed = reference_symmetry.algorithm_1(
             theta, anchor, topology.sizes, pairs, topology.signed
         )
         assert np.array_equal(moved[i], expected)
@@ -129,8 +129,8 @@ def test_invariant_breaking_is_rule_1_then_rule_2(topology, seed):
     population, anchor, rng = drawn(topology, seed)
     broken, _ = InvariantBreaking(topology)(population, anchor, rng)
     for before, after in zip(population, broken, strict=True):
-        ruled = reference.rule_1(before, topology.sizes) if topology.signed else before
-        assert np.array_equal(after, reference.rule_2(ruled, topology.sizes))
+        ruled = reference_symmetry.rule_1(before, topology.sizes) if topology.signed else before
+        assert np.array_equal(after, reference_symmetry.rule_2(ruled, topology.sizes))
     for shifts in topology.shift_index:
         assert not topology.signed or np.all(broken[:, shifts] >= 0)
         assert np.all(np.diff(broken[:, shifts], axis=1) >= 0)
@@ -151,7 +151,7 @@ def test_brute_force_returns_the_nearest_replica(topology, seed):
     for before, after in zip(population, broken, strict=True):
         every = distance(replicas(before, topology), anchor)
         assert distance(after, anchor) == pytest.approx(every.min(), rel=1e-12)
-        twin = reference.nearest_replica(before, anchor, topology.sizes, topology.signed)
+        twin = reference_symmetry.nearest_replica(before, anchor, topology.sizes, topology.signed)
         assert distance(after, anchor) == pytest.approx(distance(twin, anchor), rel=1e-12)
 
 

@@ -17,7 +17,7 @@ from symbreak.symmetry import (
     swap,
     symmetries,
 )
-from tests import reference
+from tests import reference_symmetry
 from tests.strategies import seeds, topologies
 
 
@@ -70,7 +70,7 @@ def test_operators_keep_length_and_are_involutions(operator, seed):
 def test_operators_are_the_matrices_of_the_slow_twin_and_orthogonal(operator):
     topology, apply, where = operator
     matrix = apply(np.eye(topology.dim)).T
-    twin = reference.flip_matrix if len(where) == 2 else reference.swap_matrix
+    twin = reference_symmetry.flip_matrix if len(where) == 2 else reference_symmetry.swap_matrix
     assert np.array_equal(matrix, twin(topology.sizes, *where))
     assert np.array_equal(matrix @ matrix.T, np.eye(topology.dim))
 
@@ -111,7 +111,7 @@ def test_signed_permutations_are_a_group(topology, seed):
 def test_replicas_are_those_of_the_slow_twin_each_once_itself_first(topology, seed):
     theta = np.random.default_rng(seed).normal(size=topology.dim)
     found = replicas(theta, topology)
-    matrices = reference.symmetry_matrices(topology.sizes, topology.signed)
+    matrices = reference_symmetry.symmetry_matrices(topology.sizes, topology.signed)
     expected = {tuple(m @ theta) for m in matrices}
     assert len(found) == topology.n_replicas
     assert {tuple(replica) for replica in found} == expected

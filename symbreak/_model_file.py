@@ -1,0 +1,119 @@
+"""The JSON of a model file, read part by part: every part is checked, nothing is executed.
+
+All functions raise a ValueError that says what is wrong with the file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from symbreak._checks import Array, check_text
+from symbreak.problems import Scaling
+
+FORMAT, FORMAT_VERSION = "symbreak-model", 1
+MAX_LAYERS, MAX_WIDTH = 1_000, 1_000_000
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"it holds {constant}.")
+
+
+def read_facts(text: str) -> dict[str, Any]:
+    """All that the text of a model says, by name; refused if it is of another format."""
+    try:
+        facts = json.loads(check_text("a model's text", text), parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON, or cut short: {error}.") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply.") from None
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise ValueError(f"it does not say that its format is {FORMAT!r}.")
+    version = facts.get("version")
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise ValueError(
+            f"it has version {version!r:.40}, this symbreak reads {FORMAT_VERSION}; "
+            "upgrade symbreak."
+        )
+    return facts
+
+
+def _list(facts: Mapping[str, Any], name: str) -> list[Any]:
+    if not isinstance(values := facts.get(name), list):
+        raise ValueError(f"{name} must be a list, got {type(values).__name__}.")
+    return values
+
+
+def read_net(facts: Mapping[str, Any]) -> tuple[int, ...]:
+    """Layer sizes."""
+    sizes = _list(facts, "net")
+    small = len(sizes) <= MAX_LAYERS
+    if not (small and all(type(n) is int and 0 < n <= MAX_WIDTH for n in sizes)):
+        raise ValueError(
+            f"net must be at most {MAX_LAYERS} layers of 1 to {MAX_WIDTH:,} neurons, "
+            f"got {sizes!r:.80}."
+        )
+    return tuple(sizes)
+
+
+def read_text(facts: Mapping[str, Any], name: str) -> str:
+    """A text."""
+    if not isinstance(value := facts.get(name), str):
+        raise ValueError(f"{name} must be a text, got {type(value).__name__}.")
+    return value
+
+
+def read_mapping(facts: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Values by name."""
+    if not isinstance(values := facts.get(name), dict):
+        raise ValueError(f"{name} must be an object, got {type(values).__name__}.")
+    return values
+
+
+def read_labels(facts: Mapping[str, Any], name: str, kinds: tuple[type, ...]) -> list[Any]:
+    """Different values of some kinds."""
+    values = _list(facts, name)
+    if not all(isinstance(value, kinds) for value in values):
+        raise ValueError(f"{name} must be plain values, got {values!r:.80}.")
+    if len(set(values)) < len(values):
+        raise ValueError(f"{name} must differ from each other.")
+    return values
+
+
+def read_classes(facts: Mapping[str, Any]) -> list[Any]:
+    """Labels of classes."""
+    labels = read_labels(facts, "classes", (str, int, float, bool))
+    for label in labels:
+        if isinstance(label, int) and abs(label) >= 2**63:
+            raise ValueError("classes that are whole numbers must be below 2^63.")
+    return labels
+
+
+def read_scaling(facts: Mapping[str, Any], name: str) -> Scaling:
+    """Means and scales of columns."""
+    parts = read_mapping(facts, name)
+    return Scaling(read_array(parts, "mean", 1), read_array(parts, "scale", 1))
+
+
+def read_array(facts: Mapping[str, Any], name: str, ndim: int) -> Array:
+    """Finite numbers in one or two dimensions."""
+    values = _list(facts, name)
+    rows = values if ndim == 2 else [values]
+    if not all(isinstance(row, list) and all(map(_is_number, row)) for row in rows):
+        raise ValueError(f"{name} must be {ndim}-dimensional and hold finite numbers only.")
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError(f"{name} must have rows of equal length.")
+    return np.array(values, dtype=np.float64)
+
+
+def _is_number(value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

@@ -1,0 +1,289 @@
+"""What a study is: problems, methods, repetitions; read from a TOML file and checked whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from symbreak._checks import (
+    check_choice,
+    check_count,
+    check_kind,
+    check_path,
+    check_text,
+    shown,
+    unknown,
+)
+from symbreak.experiments._spec import (
+    DATA,
+    PROBLEM_KEYS,
+    DataFile,
+    RunSpec,
+    check_keys,
+    check_seed,
+    check_table,
+    problem_of,
+)
+from symbreak.methods import METHODS, find_method
+from symbreak.problems import problem_names
+
+#: More runs than this are a mistake in the file.
+MAX_RUNS = 10_000_000
+
+BUILT_IN = ("smoke", "quick", "paper", "beyond")
+
+STUDY_KEYS = ("name", "problems", "methods", "repetitions", "seed", "data_seed", "data")
+TABLES = ("budgets", "problem", "method", "data_file")
+FILE_KEYS = (
+    *("file", "targets", "ignore", "header", "hidden", "task", "validation", "test"),
+    "max_evaluations",
+)
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """A whole study. Make one with ``StudySpec.load``, which checks everything.
+
+    Attributes:
+        name: The file's name, unless it gives another.
+        problems: Names, in the order of the file.
+        methods: Names, in the order of the file.
+        repetitions: Runs of each method on each problem.
+        seed: Every run has its own stream, from (seed, problem, method, repetition).
+        data_seed: Seed of the data.
+        data: ``"fixed"``, one data set per problem, or ``"redrawn"`` for every repetition.
+        budgets: Evaluations per problem, where not the problem's own.
+        problem_settings: Overrides per problem.
+        method_settings: Overrides per method; ``problems`` there restricts a method to some.
+        data_files: The user's data files, by problem.
+        text: The study file.
+    """
+
+    name: str
+    problems: tuple[str, ...]
+    methods: tuple[str, ...]
+    repetitions: int
+    seed: int = 0
+    data_seed: int = 0
+    data: str = "fixed"
+    budgets: Mapping[str, int] = field(default_factory=dict)
+    problem_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    method_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    data_files: Mapping[str, DataFile] = field(default_factory=dict)
+    text: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        check_text("name", self.name)
+        check_text("text", self.text)
+        for name in ("problems", "methods"):
+            names = check_kind(name, getattr(self, name), tuple, "of names")
+            if not names or not all(isinstance(each, str) for each in names):
+                raise ValueError(f"{name} must be names, at least one, got {shown(names)}.")
+        repetitions = check_count("repetitions", self.repetitions, 1)
+        object.__setattr__(self, "repetitions", repetitions)
+        for name in ("seed", "data_seed"):
+            check_count(name, getattr(self, name), 0)
+        check_choice("data", self.data, DATA)
+        for name in ("budgets", "problem_settings", "method_settings", "data_files"):
+            check_table(name, getattr(self, name))
+
+    @classmethod
+    def load(cls, source: str | Path) -> StudySpec:
+        """Read a study file, or one of the built-in studies by name.
+
+        Raises:
+            ValueError: naming table, key and nearest valid name, before anything starts.
+        """
+        if isinstance(source, str) and source in BUILT_IN:
+            return cls.parse(built_in_text(source), name=source)
+        path = check_path("a study", source)
+        if not path.is_file():
+            raise ValueError(
+                f"no study file {str(source)!r}; give a TOML file or one of the built-in studies "
+                f"{', '.join(BUILT_IN)}."
+            )
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"the study file {str(source)!r} is not UTF-8 text.") from None
+        return cls.parse(text, name=path.stem, folder=path.parent)
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        *,
+        name: str = "study",
+        folder: Path | None = None,
+        try_runs: bool = True,
+    ) -> StudySpec:
+        """Read the text of a study file; data files are looked for in ``folder``.
+
+        Without ``try_runs`` only names and keys are checked, not whether every run can start.
+        """
+        check_text("name", name)
+        if folder is not None:
+            folder = check_path("folder", folder)
+        try:
+            raw = tomllib.loads(check_text("the text of a study", text))
+        except ValueError as error:
+            raise ValueError(f"the study is not valid TOML: {error}.") from None
+        except RecursionError:
+            raise ValueError("the study is not valid: it is nested too deeply.") from None
+        spec = _checked(raw, text, name, folder or Path())
+        if spec.n_runs > MAX_RUNS:
+            raise ValueError(f"a study has at most {MAX_RUNS:,} runs, got {spec.n_runs:,}.")
+        # numbers and shapes are checked by what uses them
+        for run in spec.first_runs() if try_runs else ():
+            with _error_context(f"problem {run.problem} with method {run.method}"):
+                run.start()
+        return spec
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs of the whole study."""
+        return self.repetitions * len(self.pairs())
+
+    def runs(self) -> Iterator[RunSpec]:
+        """Every run, repetition by repetition, so that a study cut short is balanced."""
+        for repetition in range(self.repetitions):
+            for problem, method in self.pairs():
+                yield self._run(problem, method, repetition)
+
+    def first_runs(self) -> Iterator[RunSpec]:
+        """The first repetition of every method on every problem."""
+        return (self._run(problem, method, 0) for problem, method in self.pairs())
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Problems with the methods that run on them."""
+        return [
+            (problem, method)
+            for problem in self.problems
+            for method in self.methods
+            if problem in self.method_settings.get(method, {}).get("problems", self.problems)
+        ]
+
+    def _run(self, problem: str, method: str, repetition: int) -> RunSpec:
+        settings = dict(self.method_settings.get(method, {}))
+        settings.pop("problems", None)
+        redrawn = self.data == "redrawn"
+        return RunSpec(
+            problem=problem,
+            method=method,
+            repetition=repetition,
+            max_evaluations=self._budget(problem),
+            seed=derived_seed(self.seed, problem, method, repetition),
+            data_seed=derived_seed(self.data_seed, repetition) if redrawn else self.data_seed,
+            problem_settings=self.problem_settings.get(problem, {}),
+            method_settings=settings,
+            data_file=self.data_files.get(problem),
+            data=self.data,
+        )
+
+    def _budget(self, problem: str) -> int:
+        if problem in self.budgets:
+            return self.budgets[problem]
+        data = problem_of(problem, self.data_seed, "{}", self.data_files.get(problem))
+        return data.max_evaluations
+
+
+def built_in_text(name: str) -> str:
+    """The file of a built-in study."""
+    file = resources.files("symbreak.experiments").joinpath(f"studies/{name}.toml")
+    return file.read_text(encoding="utf-8")
+
+
+def derived_seed(seed: int, *key: str | int) -> int:
+    """A whole number below 2^53 for ``(seed, *key)``; other keys give independent streams."""
+    digest = hashlib.sha256(json.dumps([seed, *key]).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 11
+
+
+def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySpec:
+    """A spec whose names and keys are all known."""
+    check_keys("the study", raw, (*STUDY_KEYS, *TABLES))
+    files = _subtables(raw, "data_file")
+    for table in files:
+        if table in problem_names():
+            raise ValueError(f"[data_file.{table}]: the paper has a problem of that name already.")
+    problems = _names(raw, "problems", "problem", (*problem_names(), *files))
+    methods = _names(raw, "methods", "method", METHODS)
+    budgets = _table(raw, "budgets")
+    check_keys("[budgets]", budgets, problems)
+    check_keys("[problem]", _subtables(raw, "problem"), problems)
+    check_keys("[method]", _subtables(raw, "method"), methods)
+    for problem, settings in _subtables(raw, "problem").items():
+        check_keys(f"[problem.{problem}]", settings, PROBLEM_KEYS)
+        sizes = _table(settings, "population_size", f"[problem.{problem}] ")
+        families = {row.family: None for row in METHODS.values()}
+        check_keys(f"[problem.{problem}] population_size", sizes, families)
+    for method, settings in _subtables(raw, "method").items():
+        known = ("problems", "population_size", "polish", *find_method(method).setting_names)
+        check_keys(f"[method.{method}]", settings, known)
+        with _error_context(f"[method.{method}]"):
+            _names({"problems": problems, **settings}, "problems", "problem", problems)
+    for table, settings in files.items():
+        check_keys(f"[data_file.{table}]", settings, FILE_KEYS)
+    with _error_context("[budgets]"):
+        budgets = {key: check_count(key, value, 1) for key, value in budgets.items()}
+    return StudySpec(
+        name=str(raw.get("name", name)),
+        problems=problems,
+        methods=methods,
+        repetitions=check_count("repetitions", raw.get("repetitions", 1), 1),
+        seed=check_count("seed", raw.get("seed", 0), 0),
+        data_seed=check_seed("data_seed", raw.get("data_seed", 0)),
+        data=check_choice("data", raw.get("data", "fixed"), DATA),
+        budgets=budgets,
+        problem_settings=_subtables(raw, "problem"),
+        method_settings=_subtables(raw, "method"),
+        data_files={
+            table: _data_file(table, settings, folder) for table, settings in files.items()
+        },
+        text=text,
+    )
+
+
+def _data_file(table: str, settings: Mapping[str, Any], folder: Path) -> DataFile:
+    with _error_context(f"[data_file.{table}]"):
+        return DataFile.from_table(settings, folder)
+
+
+def _names(raw: Mapping[str, Any], key: str, kind: str, known: Iterable[str]) -> tuple[str, ...]:
+    """A list of known names, without repetition."""
+    names = raw.get(key)
+    if not isinstance(names, list | tuple) or not names:
+        raise ValueError(f"{key} must be a list of names, got {shown(names)}.")
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise unknown(kind, name, known)
+    return tuple(dict.fromkeys(names))
+
+
+def _table(raw: Mapping[str, Any], key: str, where: str = "") -> dict[str, Any]:
+    table = raw.get(key, {})
+    if not isinstance(table, dict):
+        raise ValueError(f"{where}{key} must be a table, got {table!r}.")
+    return table
+
+
+def _subtables(raw: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
+    """A table of tables, such as ``[method.DE]``."""
+    return {name: _table(_table(raw, key), name, f"[{key}] ") for name in _table(raw, key)}
+
+
+@contextmanager
+def _error_context(where: str) -> Iterator[None]:
+    """Say in which part of the study file an error was."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{where}: {error}") from None

@@ -1,0 +1,109 @@
+"""Frames for tests of charts, as stores and statistics give them, and what a chart holds."""
+
+import pandas as pd
+import vl_convert
+
+from symbreak.analysis import _style as style
+from symbreak.analysis._lineup import Lineup, Member
+
+DE = ("DE", "DE-INV-SB", "DE-SB")
+CMA = ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB")
+ROLES = ("plain", "invariant", "proximity", "variant")
+
+
+def lineup_of(methods=DE):
+    """Families of three or four, each with its roles in order."""
+    pairs = [(m, "CMA-ES" if m in CMA else "DE") for m in methods]
+    places = {m: [n for n, f in pairs if f == family].index(m) for m, family in pairs}
+    return Lineup.sorted(Member(m, family, ROLES[places[m]]) for m, family in pairs)
+
+
+def looks(methods=DE):
+    return style.looks_of(lineup_of(methods))
+
+
+LOOKS = looks((*DE, *CMA))
+
+
+def curves_frame(problem="sinc", methods=DE, repetitions=5, end=10_000):
+    """Errors that halve again and again: method m, repetition r starts at (m + 1) (r + 1)."""
+    evaluations = [1, 10, 100, 1_000, end]
+    rows = [
+        (problem, method, r, at, (m + 1) * (r + 1) * 0.5**i)
+        for m, method in enumerate(methods)
+        for r in range(repetitions)
+        for i, at in enumerate(evaluations)
+    ]
+    return pd.DataFrame(rows, columns=["problem", "method", "repetition", "evaluations", "error"])
+
+
+def runs_frame(problem="sinc", methods=DE, repetitions=5):
+    rows = [
+        {"problem": problem, "method": method, "repetition": r, "evaluations": 10_000}
+        | {"error": (m + 1) * 10.0**-r, "train_error": 0.1 * r, "validation_error": 0.1}
+        | {"test_error": 0.2 * m}
+        for m, method in enumerate(methods)
+        for r in range(repetitions)
+    ]
+    return pd.DataFrame(rows)
+
+
+def rates_frame(problem="sinc", methods=DE):
+    frame = curves_frame(problem, methods, end=5_000).rename(columns={"error": "train_error"})
+    return frame.assign(validation_error=frame["train_error"] / 2, test_error=0.25)
+
+
+def traces_frame(problem="sinc", methods=DE):
+    rows = [
+        (problem, method, r, 100 * (g + 1), 0.0 if method == "DE" else 1 / (g + 1))
+        for method in methods
+        for r in range(3)
+        for g in range(50)
+    ]
+    names = ["problem", "method", "repetition", "evaluations", "modified_share"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def ecdf_frame(methods=(*DE, *CMA)):
+    rows = [(m, at, at / 1000) for m in methods for at in (1, 10, 100, 1_000)]
+    return pd.DataFrame(rows, columns=["method", "evaluations", "share"])
+
+
+def summary_frame(problems=("sinc", "syn5"), methods=(*DE, *CMA)):
+    rows = [
+        {"problem": p, "method": m, "family": "CMA-ES" if m in CMA else "DE", "mean": 1.0 + i}
+        | {"normalised_mean": 0.25 * (1 + i % 3), "best": i % 3 == 0}
+        for p in problems
+        for i, m in enumerate(methods)
+    ]
+    return pd.DataFrame(rows)
+
+
+def pairwise_frame(methods=DE, problem="sinc", **changes):
+    a, b, c = methods
+    row = {"problem": problem, "family": "DE", "p": 0.01, "p_holm": 0.03, "a12": 0.9}
+    row |= {"significant": True, "note": ""} | changes
+    pairs = [(a, b, b), (a, c, a), (b, c, "")]
+    rows = [{**row, "a": x, "b": y, "better": winner} for x, y, winner in pairs]
+    rows[2] |= {"significant": False, "p": 0.5, "p_holm": 0.5}
+    return pd.DataFrame(rows)
+
+
+def rows_of(chart, *columns):
+    """The rows of the data with all these columns, as a frame."""
+    sets = chart.to_dict()["datasets"].values()
+    found = [pd.DataFrame(rows) for rows in sets if rows and set(columns) <= set(rows[0])]
+    return pd.concat(found)
+
+
+def nodes(spec):
+    """Every object inside a chart."""
+    if isinstance(spec, dict):
+        yield spec
+    values = spec.values() if isinstance(spec, dict) else spec if isinstance(spec, list) else ()
+    for value in values:
+        yield from nodes(value)
+
+
+def svg(chart):
+    return vl_convert.vegalite_to_svg(chart.to_dict())

@@ -48,7 +48,7 @@ minimum: $(DEV_STAMP)  ## The lowest versions that pyproject.toml allows, in an 
 	$(BIN)/python scripts/try_minimum.py
 
 kills: $(DEV_STAMP)  ## A study of 1,000 runs under random kills against one left alone
-	timeout 1800 $(BIN)/python -m tests.reliability.kill_study --runs 1000 --pauses 1 8
+	timeout 1800 $(BIN)/python -m tests.reliability.kill_study --runs 1000 --pauses 1 8 --kills 100
 
 lint: $(DEV_STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -39,7 +39,7 @@ test-full: lint dist docs coverage minimum kills  ## Everything: all below, slow
 coverage: $(DEV_STAMP)  ## All tests, slow ones too, and at least 95 % of lines; kernels without their compiler
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -m 'slow or not slow'
+	$(BIN)/python -m coverage run -m pytest -n 2 --dist loadfile -m 'slow or not slow'
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -m interpreted --hypothesis-profile short -W ignore::RuntimeWarning
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
@@ -48,7 +48,7 @@ minimum: $(DEV_STAMP)  ## The lowest versions that pyproject.toml allows, in an 
 	$(BIN)/python scripts/try_minimum.py
 
 kills: $(DEV_STAMP)  ## A study of 1,000 runs under random kills against one left alone
-	timeout 1800 $(BIN)/python -m tests.reliability.kill_study --runs 1000 --pauses 1 8
+	timeout 1800 $(BIN)/python -m tests.reliability.kill_study --runs 1000 --pauses 1 8 --kills 100
 
 lint: $(DEV_STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .

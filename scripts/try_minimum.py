@@ -26,7 +26,8 @@ FILES = {
 }
 TESTS = [f"tests/{folder}/test_{name}.py" for folder in FILES for name in FILES[folder].split()]
 #: Old packages call each other in ways that are deprecated by now.
-OPTIONS = ["-W", "ignore::DeprecationWarning", "-p", "no:cacheprovider", "-n", "2"]
+OPTIONS = ["-W", "ignore::DeprecationWarning", "-p", "no:cacheprovider"]
+OPTIONS += ["-n", "2", "--dist", "loadfile"]
 # Between two infinities older quantiles are NaN: "no interval" in place of "rough". And SciPy's own
 # search takes its generator by another name since 1.15, scikit-learn 1.6 had no such checks.
 LEFT_OUT = (

@@ -255,3 +255,35 @@ def test_align_brings_a_saved_model_near_to_another(folder):
     assert np.array_equal(aligned.output_weights, model.output_weights)
     with pytest.raises(ValueError, match="both models must be of the same network"):
         run("align", folder / "kind.json", folder / "house.json", "--out", out)
+
+
+def test_a_problem_is_drawn_if_it_is_named(tmp_path):
+    assert "Drawn in" in run("problems", "syn5", "--plot", tmp_path / "syn5.svg")
+    assert "<svg" in (tmp_path / "syn5.svg").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="--plot draws one problem; name it"):
+        run("problems", "--plot", tmp_path / "x.svg")
+
+
+def test_a_ridge_is_a_number_or_auto(tmp_path):
+    options = ("--method", "DE", "-n", 400, "--out", tmp_path / "model.json")
+    weights = []
+    for alpha in (0, 1000):
+        run("train", "syn5", *options, "--alpha", alpha)
+        weights.append(np.abs(Model.load(tmp_path / "model.json").output_weights).max())
+    assert weights[1] < 0.1 * weights[0]
+    with pytest.raises(ValueError, match="--alpha must be a number or auto, got 'little'"):
+        run("train", "syn5", *options, "--alpha", "little")
+
+
+def test_inspect_leaves_out_what_is_too_much_for_a_terminal(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ",".join(f"in{i}" for i in range(25))
+    rows = rng.normal(size=(60, 26))
+    np.savetxt(tmp_path / "wide.csv", rows, delimiter=",", header=f"{names},out", comments="")
+    options = ("--method", "DE", "-n", 400, "--out", tmp_path / "wide.json")
+    run("train", tmp_path / "wide.csv", "--hidden", "9", *options)
+    text = run("inspect", tmp_path / "wide.json")
+    assert "and 5 inputs that matter less" in text
+    assert text.count("\u22ee") == 2  # inputs and neurons, of which seven would be drawn
+    run("train", "syn5", "--hidden", ",".join("2" * 12), *options)
+    assert "-".join(["1", *"2" * 12, "1"]) in run("inspect", tmp_path / "wide.json")

@@ -4,6 +4,12 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+from symbreak import load_problem, train
+from symbreak.export import to_onnx
+from symbreak.problems import read_problem
+
 SCRIPT = """
 import importlib, pkgutil, sys
 for name in ("altair", "vl_convert", "jinja2", "sklearn", "onnx", "pyarrow", "distributed"):
@@ -39,3 +45,17 @@ def test_without_extras_everything_else_loads_and_what_is_missing_says_what_to_i
     assert estimators.startswith("symbreak.estimators the estimators need scikit-learn 1.6")
     assert estimators.endswith("pip install 'symbreak[sklearn]'")
     assert cluster == "clusters need distributed: pip install 'symbreak[cluster]'"
+
+
+def test_an_export_without_onnx_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    model = train(load_problem("syn5"), method="DE", max_evaluations=200).model
+    with pytest.raises(ValueError, match=r"needs the package onnx; .* 'symbreak\[onnx\]'$"):
+        to_onnx(model)
+
+
+def test_a_parquet_file_without_pyarrow_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "table.parquet").touch()
+    with pytest.raises(ValueError, match=r"need pyarrow; .* 'symbreak\[parquet\]'$"):
+        read_problem(tmp_path / "table.parquet", name="table")

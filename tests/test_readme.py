@@ -3,9 +3,13 @@
 import re
 
 import pandas as pd
+import pytest
 import yaml
+from typer.testing import CliRunner
 
 import symbreak
+from symbreak.cli import app
+from symbreak.experiments import Store
 from tests.pages import ROOT, commands, fenced, load_module, prepare, run_page
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -51,6 +55,19 @@ def test_its_code_and_commands_run_as_printed(capsys, tmp_path, monkeypatch):
     kinds = [language for language, _ in fenced(README)]
     assert kinds.count("python") == 2
     assert sum(len(commands(content)) for kind, content in fenced(README) if not kind) == 7
+
+
+@pytest.mark.slow
+def test_its_study_and_report_run_as_printed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [line for kind, content in fenced(README) if not kind for line in commands(content)]
+    for name in ("study", "report"):
+        (arguments,) = (line for line in lines if line[0] == name)
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+    with Store(tmp_path / "study.db", read_only=True) as store:
+        assert f"{len(store.frame())} runs; stop it" in README
+    assert (tmp_path / "report" / "index.html").exists()
 
 
 def test_what_it_makes_can_be_made():

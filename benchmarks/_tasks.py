@@ -79,17 +79,28 @@ TABLES: dict[str, tuple[Callable[[], Table], tuple[int, ...]]] = {
     "wine": (lambda: from_sklearn("wine", "classification"), (3,)),
     "computers": (lambda: from_r("Ecdat/Computers", "price", "regression"), (5,)),
 }
-#: Tables on which nothing was tuned, for ``auto``'s rule, each with several nets.
-OTHERS: dict[str, Callable[[], Table]] = {
+#: Tables that ``auto``'s rule was found with (rule.py).
+TUNED: dict[str, Callable[[], Table]] = {
     "boston": lambda: from_r("MASS/Boston", "medv", "regression"),
     "airquality": lambda: from_r("datasets/airquality", "Ozone", "regression"),
-    "quakes": lambda: from_r("datasets/quakes", "mag", "regression"),
     "cpus": lambda: from_r("MASS/cpus", "perf", "regression", drop="name estperf"),
+    "pima": lambda: from_r("MASS/Pima.te", "type", "classification"),
+    "glass": lambda: from_r("MASS/fgl", "type", "classification"),
+}
+#: Tables on which nothing was tuned, each with several nets.
+OTHERS: dict[str, Callable[[], Table]] = {
+    "quakes": lambda: from_r("datasets/quakes", "mag", "regression"),
     "housing": lambda: from_r("Ecdat/Housing", "price", "regression"),
     "diamonds": lambda: from_r("ggplot2/diamonds", "price", "regression", rows=2_000),
-    "pima": lambda: from_r("MASS/Pima.te", "type", "classification"),
+    "schools": lambda: from_r(
+        "Ecdat/Caschool", "testscr", "regression", drop="distcod district readscr mathscr"
+    ),
+    "clothing": lambda: from_r("Ecdat/Clothing", "tsales", "regression", drop="sales"),
+    "mpg": lambda: from_r("ggplot2/mpg", "hwy", "regression", drop="cty"),
+    "gasoline": lambda: from_r("Ecdat/Gasoline", "lgaspcar", "regression"),
+    "cigarettes": lambda: from_r("Ecdat/Cigar", "sales", "regression"),
     "biopsy": lambda: from_r("MASS/biopsy", "class", "classification", drop="ID"),
-    "glass": lambda: from_r("MASS/fgl", "type", "classification"),
+    "participation": lambda: from_r("Ecdat/Participation", "lfp", "classification"),
 }
 NETS = ((3,), (5,), (8,), (5, 3))
 
@@ -109,7 +120,7 @@ def load_task(name: str) -> Problem:
         load, hidden = TABLES[name]
     else:
         table, net = name.split("/")
-        load, hidden = OTHERS[table], tuple(map(int, net.split("-")))
+        load, hidden = {**TUNED, **OTHERS}[table], tuple(map(int, net.split("-")))
     X, y, task = load()
     return Problem.from_arrays(
         X, y, hidden=hidden, task=task, name=name, output_shift=True, rescale="none"

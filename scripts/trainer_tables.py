@@ -1,4 +1,4 @@
-"""Write the numbers of docs/trainer.md from the results of benchmarks/time_to_target.py.
+"""Write the numbers of docs/trainer.md from those of benchmarks/time_to_target.py and rule.py.
 
     python scripts/trainer_tables.py
 
@@ -14,6 +14,7 @@ from _pages import filled
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "time_to_target.json"
+VARIANTS = ROOT / "benchmarks" / "results" / "rule.json"
 PAGE = ROOT / "docs" / "trainer.md"
 PLAIN, RANDOM, SKLEARN = "auto without breaking", "random starts, our polish", "scikit-learn"
 
@@ -131,6 +132,13 @@ def rule_lines(times: Times) -> list[str]:
     return lines
 
 
+def variant_lines() -> list[str]:
+    """What other rules would take."""
+    rows = json.loads(VARIANTS.read_text())["table"]
+    names = list(rows[0])
+    return markdown(names, [[row[names[0]], *(number(row[n]) for n in names[1:])] for row in rows])
+
+
 def stop_lines(results: dict) -> list[str]:
     """Runs of auto until it stopped by itself."""
     rows = []
@@ -159,6 +167,7 @@ def parts() -> dict[str, str]:
         "hits": hit_lines(times),
         "breaking": breaking_lines(times),
         "claims": claim_lines(results),
+        "variants": variant_lines(),
         "rule": rule_lines(times),
         "stops": stop_lines(results),
     }

@@ -30,7 +30,7 @@ class DaskProcesses:
             *("--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(self.file)),
             *self._preload(preload),
         )
-        wait_for(self.file.exists)
+        wait_for(lambda: self.file.exists() and self.file.read_text().endswith("}"))  # whole
 
     @property
     def address(self):

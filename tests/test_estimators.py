@@ -208,16 +208,21 @@ def test_sample_weights_are_routed_as_metadata():
 
 
 @quickly
-def test_frames_give_their_names_and_get_frames_back():
+def test_frames_of_polars_give_their_names_too():
     polars = pytest.importorskip("polars")
+    X, y, _ = table()
+    regressor = fitted(EvolvedMLPRegressor, polars.DataFrame(X, schema=["a", "b", "c"]), y)
+    assert regressor.model_.feature_names == ("a", "b", "c")
+
+
+@quickly
+def test_frames_give_their_names_and_get_frames_back():
     X, y, _ = table()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     regressor = fitted(EvolvedMLPRegressor, frame, pd.DataFrame({"u": y, "v": -y}))
     assert regressor.feature_names_in_.tolist() == ["a", "b", "c"]
     assert regressor.model_.feature_names == ("a", "b", "c")
     assert regressor.model_.target_names == ("u", "v")
-    other = fitted(EvolvedMLPRegressor, polars.DataFrame(frame.to_dict("list")), y)
-    assert other.model_.feature_names == ("a", "b", "c")
     with pytest.raises(ValueError, match="The feature names should match"):
         regressor.predict(frame.rename(columns={"a": "z"}))
     encoder = fitted(EvolvedAutoencoder, frame, hidden_layer_sizes=(2,)).set_output(

@@ -108,7 +108,6 @@ class Start:
         self.reason = ""
         if theta is not None:
             self.history.note_errors(theta[None], evaluate(theta[None]), 0)
-            self._begin_polish(theta, max_evaluations)
         self._look_ahead()
 
     @property
@@ -123,12 +122,22 @@ class Start:
         return self.optimizer.n_evaluations + polished
 
     def step(self) -> None:
-        """Do one generation, or one iteration of the polish."""
-        if self._polisher is None:
+        """Do one generation, or one iteration of the polish, whose first is also its beginning."""
+        if self._polisher is None and self._is_searching:
             self._search()
         else:
-            self._polish(self._polisher)
+            self._polish(self._polisher or self._begin_polish())
         self._look_ahead()
+
+    @property
+    def _is_searching(self) -> bool:
+        """Whether another generation has its place; none has, where a vector was given instead."""
+        n = self.optimizer.n_evaluations
+        is_given = n == 0 and self.history.error < np.inf
+        fits = n + self.optimizer.next_size <= min(
+            self.plan.search_evaluations, self.max_evaluations
+        )
+        return self.optimizer.stopped is None and fits and not is_given
 
     def _search(self) -> None:
         optimizer, history = self.optimizer, self.history
@@ -163,37 +172,31 @@ class Start:
         self.history.note_error(polisher.theta, polisher.error, self.n_evaluations)
 
     def _look_ahead(self) -> None:
-        """Go from the search to the polish, or end, where the next step has no place."""
+        """End, where the next step has no place."""
         if self._polisher is not None:
             self.reason = self._polisher.reason or (self._stall if self._has_stalled else "")
-            return
-        following = self.optimizer.n_evaluations + self.optimizer.next_size
-        if self.optimizer.stopped is None and following <= self._search_end:
-            return
-        left = self.max_evaluations - self.optimizer.n_evaluations
-        if self.plan.polish == "none" or self.history.error == np.inf or left < 2:
-            self.reason = self.optimizer.stopped or "budget"
-            return
-        self._begin_polish(self.history.theta, left)
+        elif not self._is_searching:
+            left = self.max_evaluations - self.optimizer.n_evaluations
+            if self.plan.polish == "none" or self.history.error == np.inf or left < 2:
+                self.reason = self.optimizer.stopped or "budget"
 
-    def _begin_polish(self, theta: Array, max_evaluations: int) -> None:
+    def _begin_polish(self) -> Polisher:
         kind = _polisher_of(self._problem)
         if kind is EvidencePolisher:  # whose errors are not of one kind
             self._stall = ""
         self._polisher = kind(
-            self._problem, theta, max_evaluations=max_evaluations, evaluate=self._evaluate
+            self._problem,
+            self.history.theta,
+            max_evaluations=self.max_evaluations - self.optimizer.n_evaluations,
+            evaluate=self._evaluate,
         )
         self._note_polish(self._polisher)
-        self.reason = self._polisher.reason
+        return self._polisher
 
     def evidence(self) -> EvidenceResult | None:
         """The network with the ridge that the data ask for, if that is wanted and found."""
         polisher = self._polisher
         return polisher.evidence() if isinstance(polisher, EvidencePolisher) else None
-
-    @property
-    def _search_end(self) -> int:
-        return min(self.plan.search_evaluations, self.max_evaluations)
 
     def state(self) -> State:
         """Everything needed to continue, in arrays and JSON-able values."""

@@ -138,6 +138,16 @@ def test_searches_are_as_long_as_luby_says():
     assert make_plan(load_problem("sinc2d"), "DE", 10**6).of_start(2).search_evaluations == 10**6
 
 
+@pytest.mark.parametrize("options", [{}, {"initial": np.full(10, 0.1)}])
+def test_a_run_that_ends_after_any_step_is_that_of_its_number_of_evaluations(problem, options):
+    run = Training(problem, seed=5, **options)
+    for _ in range(80):
+        run.step()
+        if run.n_evaluations >= run.plan.population_size:
+            counted = train(problem, max_evaluations=run.n_evaluations, seed=5, **options)
+            assert outcome(counted) == outcome(run.record())
+
+
 def test_a_polish_that_stalls_is_given_up_unless_it_is_promising(problem):
     record = train(problem, max_evaluations=100_000, seed=1)
     given_up = record.starts[:, 2] < 0

@@ -37,7 +37,7 @@ TABLES = (
     *("cpus/5", "airquality/3", "pima/3"),
 )
 OTHER_DATA = 7  # seed of the paper's problems here
-REPLAYS, PATIENCE, FACTORS = 200, 30.0, (1.1, 1.3)
+REPLAYS, PATIENCE, FACTORS = 100, 10.0, (1.1, 1.3)
 MAX_ITERATIONS = 300
 
 

@@ -1,4 +1,6 @@
-"""Write the numbers of docs/trainer.md from those of benchmarks/time_to_target.py and rule.py.
+"""Write the numbers of docs/trainer.md from those of three benchmarks.
+
+benchmarks/time_to_target.py, rule.py and ensembles.py have measured them.
 
     python scripts/trainer_tables.py
 
@@ -15,6 +17,7 @@ from _pages import filled
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "time_to_target.json"
 VARIANTS = ROOT / "benchmarks" / "results" / "rule.json"
+ENSEMBLES = ROOT / "benchmarks" / "results" / "ensembles.json"
 PAGE = ROOT / "docs" / "trainer.md"
 PLAIN, RANDOM, SKLEARN = "auto without breaking", "random starts, our polish", "scikit-learn"
 
@@ -139,6 +142,13 @@ def variant_lines() -> list[str]:
     return markdown(names, [[row[names[0]], *(number(row[n]) for n in names[1:])] for row in rows])
 
 
+def ensemble_lines() -> list[str]:
+    """R2 of one network and of several."""
+    (rows,) = json.loads(ENSEMBLES.read_text())["tables"].values()
+    names = list(rows[0])
+    return markdown(names, [[row[names[0]], *(f"{row[n]:.3f}" for n in names[1:])] for row in rows])
+
+
 def stop_lines(results: dict) -> list[str]:
     """Runs of auto until it stopped by itself."""
     rows = []
@@ -168,6 +178,7 @@ def parts() -> dict[str, str]:
         "breaking": breaking_lines(times),
         "claims": claim_lines(results),
         "variants": variant_lines(),
+        "ensembles": ensemble_lines(),
         "rule": rule_lines(times),
         "stops": stop_lines(results),
     }

@@ -287,3 +287,11 @@ def test_inspect_leaves_out_what_is_too_much_for_a_terminal(tmp_path):
     assert text.count("\u22ee") == 2  # inputs and neurons, of which seven would be drawn
     run("train", "syn5", "--hidden", ",".join("2" * 12), *options)
     assert "-".join(["1", *"2" * 12, "1"]) in run("inspect", tmp_path / "wide.json")
+
+
+def test_one_row_has_no_r2_and_that_is_said(tmp_path):
+    (tmp_path / "one.csv").write_text("a,b,y\n1,2,3\n")
+    said = run("train", tmp_path / "one.csv", "--target", "y", "--hidden", "2", "-n", 500)
+    assert "training 1 0 none" in said
+    assert "no R2 of a target that is the same in all rows" in said
+    assert "nan" not in said

@@ -77,14 +77,18 @@ def print_scores(model: Model, problem: Problem, method: str = "") -> None:
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     names = model.target_names or tuple(f"y{i + 1}" for i in range(model.topology.n_outputs))
-    for part, score in scores(model, problem).items():
+    found = scores(model, problem)
+    for part, score in found.items():
         if model.classes:
             table.add_row(part, f"{score.n:,}", f"{score.error:.1%}")
             continue
         for i, (name, rmse, r2) in enumerate(zip(names, score.rmse, score.r2, strict=True)):
             if i < MAX_TARGETS:
                 first = [part, shown(name)] if several else [part]
-                table.add_row(*first, f"{score.n:,}", f"{rmse:.4g}", f"{r2:.4f}")
+                quality = "none" if np.isnan(r2) else f"{r2:.4f}"
+                table.add_row(*first, f"{score.n:,}", f"{rmse:.4g}", quality)
     _print(table)
+    if any(np.isnan(score.r2).any() for score in found.values()):
+        console.print("There is no R2 of a target that is the same in all rows.")
     if several and len(names) > MAX_TARGETS:
         console.print(f"and {len(names) - MAX_TARGETS:,} more targets")

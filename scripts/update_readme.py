@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 STUDY = ROOT / "studies" / "paper"
 #: The problems that README quotes.
-QUOTED = ("sinc", "inc-sinc", "sinc2d", "autoenc-circle", "two-circles")
+QUOTED = ("sinc", "inc-sinc", "sinc2d", "sinc3d", "autoenc-circle", "two-circles")
 
 
 def load(name: str) -> dict:
@@ -99,8 +99,7 @@ def speed_section() -> str:
             f"- To within a tenth of the best error known, restarts of scikit-learn's MLP take "
             f"{times_of_sklearn():.0f} times as long as `train` in the median of all problems "
             "([docs/trainer.md](docs/trainer.md)).",
-            "",
-            f"Measured on {machine()}; `make bench` measures yours "
+            f"- Measured on {machine()}; `make bench` measures yours "
             "([docs/performance.md](docs/performance.md)).",
         ]
     )

@@ -61,8 +61,8 @@ class Rule(NamedTuple):
     beginning: Beginning = Beginning()
 
 
-#: Groups of alternatives, by what a table calls them; the rule itself is among them.
 NEVER = (-1.0, 1)
+#: Alternatives by what a table calls them; the rule itself is the first.
 VARIANTS: dict[str, Rule] = {
     "the rule": Rule(),
     "1 candidate": Rule(beginning=Beginning(candidates=1)),

@@ -8,6 +8,7 @@ after each step so that ``G + S`` explains the change of the gradient; each next
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Self
 
 import numpy as np
@@ -40,6 +41,8 @@ class Curvature:
         """
         if self.theta is not None and self.g is not None:
             kernels.learn_curvature(self.S, theta - self.theta, g - self.g, G)
+            if not math.isfinite(self.S.sum()):  # a tiny step with a huge change of the gradient
+                self.forget()
         self.theta, self.g = theta.copy(), g.copy()
         return G + self.S if self.in_use else G
 

@@ -219,7 +219,7 @@ class Polisher:
             self._damp()
 
     def _try_curved(self, curvature: Curvature) -> bool:
-        """Step with all that is known of the curvature, if it is trusted; whether that is better.
+        """Step with all that is known of the curvature, if it is trusted; whether that is enough.
 
         It is no longer trusted if not, and forgotten where it sees nothing more to gain: whether
         the polish has converged is for Gauss-Newton to say.
@@ -228,12 +228,12 @@ class Polisher:
         hessian = curvature.hessian(self._theta, here.G, here.g)
         if not curvature.in_use or not self._affordable(self._trial_cost):
             return False
-        moved = self._try(hessian)
+        is_enough = self._try(hessian)
         if self.reason:
             self.reason = ""
             curvature.forget()
-        curvature.in_use &= moved
-        return moved
+        curvature.in_use &= is_enough
+        return is_enough
 
     def _try(self, hessian: Array) -> bool:
         """Step to the minimum of a model if that is better; whether no other trial is needed."""

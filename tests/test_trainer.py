@@ -157,6 +157,19 @@ def test_a_polish_that_stalls_is_given_up_unless_it_is_promising(problem):
     assert np.all(record.starts[1:, 1][given_up[1:]] > PROMISING * best[:-1][given_up[1:]])
 
 
+def test_first_weights_are_small_where_there_is_no_ball(problem):
+    X = np.random.default_rng(0).normal(size=(30, 9))
+    free = Problem.from_arrays(X, X[:, :1], hidden=(4, 3), rescale="none")
+    units = make_plan(free, "auto", 1_000).units(free)
+    assert units[:40].tolist() == [1 / 3] * 40  # nine inputs and a shift
+    assert units[40:].tolist() == [1.0] * 15
+    start = Training(free, max_evaluations=1_000, seed=0)
+    start.step()
+    assert 0.1 < np.abs(start.record().theta[:40]).max() <= 1 / 3
+    assert make_plan(free, "DE", 1_000).units(free) is None  # the paper's methods stay as they are
+    assert make_plan(problem, "auto", 1_000).units(problem) is None
+
+
 def test_an_unknown_polish_is_refused(problem):
     with pytest.raises(ValueError, match="unknown polish 'gloss'"):
         train(problem, polish="gloss")

@@ -1,7 +1,7 @@
 """Cross-entropy of a network with softmax outputs, its gradient, and the descent along it.
 
 A vector holds ``theta`` and then the output weights, row by row. The ridge adds ``alpha / 2`` times
-the sum of squares of all entries but the output shifts, as in scikit-learn's networks.
+the sum of squares of all entries but the output shifts; those of hidden neurons count to a share.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from symbreak._checks import Array
+from symbreak.network import held
 from symbreak.problems import Dataset
 from symbreak.topology import Topology
 
@@ -41,8 +42,9 @@ class CrossEntropy:
         self._slices = [
             slice(end - n * m, end) for end, (n, m) in zip(ends, topology.shapes, strict=True)
         ]
-        self._held = np.ones(topology.dim + (n_last + shift) * q)  # 0 where there is no ridge
-        self._held[topology.dim + n_last * q :] = 0.0
+        self._held = np.zeros(topology.dim + (n_last + shift) * q)  # shares of the ridge
+        self._held[: topology.dim] = held(topology)
+        self._held[topology.dim : topology.dim + n_last * q] = 1.0
 
     def loss(self, x: Array) -> float:
         """Mean cross-entropy."""

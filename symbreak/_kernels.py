@@ -19,7 +19,14 @@ from numba.extending import intrinsic, overload
 from symbreak._checks import Array, IntArray
 from symbreak._compile import compiled
 from symbreak.activations import ACTIVATIONS
-from symbreak.network import CLASS_SCALE, MIN_OVER_ROUNDING, PENALTY, ROUNDING, Rescale
+from symbreak.network import (
+    CLASS_SCALE,
+    MIN_OVER_ROUNDING,
+    PENALTY,
+    ROUNDING,
+    SHIFT_SHARE,
+    Rescale,
+)
 
 #: Samples that pass through all hidden layers together, so that they stay in the L1 cache.
 SAMPLE_BLOCK = 512
@@ -337,6 +344,19 @@ def feasible(theta: Array, rescale: int, out: Array) -> float:
 
 
 @_compiled
+def held_squares(theta: Array, sizes: IntArray) -> float:
+    """Squares as the ridge counts them: those of shifts to a share. Twin: ``network.held``."""
+    total, first = 0.0, 0
+    for layer in range(1, len(sizes) - 1):
+        n_inputs = sizes[layer - 1]
+        for _ in range(sizes[layer]):
+            weights, shift = theta[first : first + n_inputs], theta[first + n_inputs]
+            total += _dot(weights, weights) + SHIFT_SHARE * shift * shift
+            first += n_inputs + 1
+    return total
+
+
+@_compiled
 def _write_rows(W: Array, n: int, YT: Array, roots: Array, objective: Objective) -> None:
     """Complete ``W``, whose first ``n`` rows hold the hidden outputs, to ``[A | Y]``.
 
@@ -393,6 +413,6 @@ def errors_into(
         else:
             total = _sum_of_squares(residuals)
         if objective.alpha > 0:
-            total += objective.alpha * _dot(theta, theta)
+            total += objective.alpha * held_squares(theta, sizes)
         error = penalty + total / (objective.total_weight * q)
         errors[i] = error if error < np.inf else np.inf

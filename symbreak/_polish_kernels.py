@@ -28,6 +28,7 @@ from symbreak._kernels import (
     _dot,
     _subtract_and_dot,
     _tanh,
+    held_squares,
 )
 from symbreak.network import MIN_OVER_ROUNDING, ROUNDING
 
@@ -172,7 +173,8 @@ def fit(
 
     root_weights (samples,) are square roots of sample weights, 0 in the padding; YT (q, samples)
     targets; V (n + q, samples and then n for the ridge), n counting the output shift.
-    The sum is that of squares of residuals, plus ``alpha`` times those of theta and W.
+    The sum is that of squares of residuals, plus ``alpha`` times those of theta, as
+    ``held_squares`` counts them, and of W.
     """
     samples, (n, q) = x.shape[1], W.shape
     n_last, top = sizes[-2], len(x) - sizes[-2]
@@ -187,7 +189,7 @@ def fit(
             V[j, samples + j] = math.sqrt(alpha)
     orthogonalise(V, n, R, norms)
     solve_output_weights(R, norms, W)
-    total = alpha * _dot(theta, theta)
+    total = alpha * held_squares(theta, sizes) if alpha > 0.0 else 0.0
     for o in range(q):
         total += _dot(V[n + o], V[n + o])
     return total

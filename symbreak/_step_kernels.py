@@ -21,22 +21,23 @@ SMALLEST = 1e-12
 
 @_compiled
 def is_stationary(
-    theta: Array, G: Array, g: Array, alpha: float, radius: float, tolerance: float
+    theta: Array, G: Array, g: Array, ridge: Array, radius: float, tolerance: float
 ) -> bool:
     """Whether the gradient is zero, but for what pushes against the sphere.
 
     Entry by entry against the length of a column of the Jacobian: with ``tolerance`` the sum of
-    squares times a small cosine squared, it asks for right angles.
+    squares times a small cosine squared, it asks for right angles. ridge (D,) is that of each
+    entry.
     """
     outwards, length = 0.0, _dot(theta, theta)
     for i in range(len(theta)):
-        outwards -= theta[i] * (g[i] + alpha * theta[i])
-    multiplier = alpha
+        outwards -= theta[i] * (g[i] + ridge[i] * theta[i])
+    multiplier = 0.0
     if length >= radius * radius * (1.0 - 1e-9) and outwards > 0.0:
-        multiplier += outwards / length
+        multiplier = outwards / length
     for i in range(len(theta)):
-        slope = g[i] + multiplier * theta[i]
-        if slope * slope > tolerance * (G[i, i] + alpha):
+        slope = g[i] + (ridge[i] + multiplier) * theta[i]
+        if slope * slope > tolerance * (G[i, i] + ridge[i]):
             return False
     return True
 
@@ -70,7 +71,7 @@ def damped_step(
     theta: Array,
     G: Array,
     g: Array,
-    alpha: float,
+    ridge: Array,
     damping: float,
     radius: float,
     M: Array,
@@ -79,22 +80,22 @@ def damped_step(
 ) -> float:
     """Write the minimum of the damped model within the ball into ``out``.
 
-    The model is ``g'd + d'(G + damping S) d / 2`` plus the ridge's ``alpha |theta + d|^2 /
-    2``. Where its minimum lies outside, a multiplier ``m`` of ``|theta + d|^2`` brings it to the
-    sphere: Newton's iteration on ``1 / |theta + d|`` (More and Sorensen). Returns by how much the
-    undamped model falls; negative if the equations could not be solved.
+    The model is ``g'd + d'(G + damping S) d / 2`` plus half of the ridge's sum of ``ridge_i (theta
+    + d)_i^2``. Where its minimum lies outside, a multiplier ``m`` of ``|theta + d|^2`` brings it to
+    the sphere: Newton's iteration on ``1 / |theta + d|`` (More and Sorensen). Returns by how much
+    the undamped model falls; negative if the equations could not be solved.
     """
-    D, multiplier, largest = len(theta), alpha, alpha
+    D, multiplier, largest = len(theta), 0.0, 0.0
     v = np.empty(D)
     for i in range(D):
-        largest = max(largest, G[i, i] + alpha)
+        largest = max(largest, G[i, i] + ridge[i])
     for _ in range(20):
         for i in range(D):
             for j in range(i):
                 M[i, j] = G[i, j]
-            S = math.sqrt(largest * max(G[i, i] + alpha, SMALLEST * largest))
-            M[i, i] = G[i, i] + damping * S + multiplier
-            out[i] = -(g[i] + multiplier * theta[i])
+            S = math.sqrt(largest * max(G[i, i] + ridge[i], SMALLEST * largest))
+            M[i, i] = G[i, i] + damping * S + (ridge[i] + multiplier)
+            out[i] = -(g[i] + (ridge[i] + multiplier) * theta[i])
         if not cholesky(M, L):
             return -1.0
         _solve(L, out)
@@ -112,10 +113,10 @@ def damped_step(
     fall = 0.0
     for i in range(D):
         d = v[i] - theta[i]
-        product = 0.5 * (G[i, i] + alpha) * d
+        product = 0.5 * (G[i, i] + ridge[i]) * d
         for j in range(i):
             product += G[i, j] * (v[j] - theta[j])
-        fall -= d * (product + g[i] + alpha * theta[i])
+        fall -= d * (product + g[i] + ridge[i] * theta[i])
         out[i] = v[i]
     return fall
 

@@ -181,8 +181,11 @@ def network_error(model: Model, problem: Problem) -> float:
     scale = _scale(problem)
     error = network.outputs_error(outputs, train.y, problem.output_error, scale, train.weights)
     if problem.ridge > 0:
-        V = model.output_weights / scale
-        error += network.ridge(model.theta, V, problem.ridge, train.total_weight, shift=shift)
+        error += network.ridge(
+            *(model.theta, model.topology, model.output_weights / scale),
+            *(problem.ridge, train.total_weight),
+            shift=shift,
+        )
     return error
 
 

@@ -1,7 +1,8 @@
 """Regularisation that sets itself: MacKay's evidence with the Gauss-Newton Hessian.
 
-All weights but the output shifts have a Gaussian prior, the targets Gaussian noise; the ratio of
-noise to prior variance is the ridge ``alpha``. It is re-estimated while the network is polished,
+All weights but the output shifts have a Gaussian prior, wider for the shifts of hidden neurons
+(``network.held``), the targets Gaussian noise; the ratio of noise to prior variance is the ridge
+``alpha``. It is re-estimated while the network is polished,
 from the number of parameters that the data determine (D. J. C. MacKay, Neural Computation 4, 1992;
 F. D. Foresee and M. T. Hagan, ICNN 1997). Output weights are eliminated, but not forgotten: the
 projected ``J'J`` is the Schur complement of theirs in the Hessian of the complete network.
@@ -25,7 +26,7 @@ from symbreak._linearisation import Linearisation
 from symbreak.evaluation import Evaluator
 from symbreak.history import History
 from symbreak.models import Model
-from symbreak.network import ROUNDING
+from symbreak.network import ROUNDING, held
 from symbreak.polish import Objective, Polisher
 from symbreak.problems import AUTO_RIDGE, Problem
 
@@ -62,10 +63,11 @@ def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) 
     n_prior = D + weights.size
     n_free = q if problem.output_shift else 0
     n_data = here.weight * q
-    squares = max(float(theta @ theta + np.sum(weights**2)), NOTHING)
+    shares = held(topology)
+    squares = max(float(shares @ theta**2 + np.sum(weights**2)), NOTHING)
     residual = max(here.sum_of_squares - alpha * squares, NOTHING * n_data)
 
-    trace, log_det = _inverse_trace_and_log_det(here, alpha, n_last)
+    trace, log_det = _inverse_trace_and_log_det(here, alpha, shares, n_last)
     gamma = min(max(n_prior - alpha * trace, 0.0), n_prior)
     degrees = max(n_data - gamma - n_free, 1.0)
     beta = degrees / residual
@@ -73,7 +75,7 @@ def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) 
     change = min(max(wanted / alpha, 1 / LARGEST_CHANGE), LARGEST_CHANGE)
     log_evidence = (
         -0.5 * beta * (residual + alpha * squares)
-        + 0.5 * n_prior * math.log(alpha * beta)
+        + 0.5 * (n_prior * math.log(alpha * beta) + float(np.sum(np.log(shares))))
         + 0.5 * (n_data - n_free) * math.log(beta / (2 * math.pi))
         - 0.5 * (log_det + n_prior * math.log(beta))
         + math.log(topology.n_replicas)  # as many equal optima
@@ -87,12 +89,13 @@ def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) 
 
 
 def _inverse_trace_and_log_det(
-    here: Linearisation, alpha: float, n_last: int
+    here: Linearisation, alpha: float, shares: Array, n_last: int
 ) -> tuple[float, float]:
     """Trace of the inverse Hessian without output shifts, and its logarithmic determinant.
 
     The Hessian of the complete network has the blocks ``U'U`` for the weights of each output and,
-    by Schur's complement, ``S = J'J + alpha`` for theta.
+    by Schur's complement, ``S = J'J + alpha diag(shares)`` for theta. The trace is that of its
+    inverse times the shares of the ridge.
     """
     (n, q), D = here.output_weights.shape, len(here.g)
     # Beside sample weights of 1e20 the ridge of a column is lost in rounding, and then it is 0.
@@ -100,9 +103,9 @@ def _inverse_trace_and_log_det(
     U = np.sqrt(norms[:, None]) * (here.R[:, :n] + np.diag(here.norms <= 0))
     inverse = solve_triangular(U, np.eye(n))[:n_last]
     rounding = D * ROUNDING * float(here.G.diagonal().max())
-    L = np.linalg.cholesky(np.tril(here.G) + (alpha + rounding) * np.eye(D))
+    L = np.linalg.cholesky(np.tril(here.G) + np.diag(alpha * shares + rounding))
     responses = (inverse @ here.H).reshape(-1, D)  # of output weights to theta
-    columns = solve_triangular(L, np.hstack([np.eye(D), responses.T]), lower=True)
+    columns = solve_triangular(L, np.hstack([np.diag(np.sqrt(shares)), responses.T]), lower=True)
     trace = q * float(np.sum(inverse**2)) + float(np.sum(columns**2))
     log_det = 2 * float(np.sum(np.log(L.diagonal()))) + q * float(np.sum(np.log(norms)))
     return trace, log_det

@@ -28,7 +28,7 @@ from symbreak._curvature import Curvature
 from symbreak._linearisation import Linearisation, check_polish_memory, jacobian_cost
 from symbreak.evaluation import Evaluator
 from symbreak.models import Model
-from symbreak.network import CLASS_SCALE, MIN_OVER_ROUNDING, ROUNDING
+from symbreak.network import CLASS_SCALE, MIN_OVER_ROUNDING, ROUNDING, held
 from symbreak.optimizers import State
 from symbreak.optimizers._state import check_saved, reading_state
 from symbreak.problems import Problem
@@ -159,7 +159,7 @@ class Polisher:
         topology, y = problem.topology, problem.train.y
         self._ball = problem.rescale in ("unit", "radius")
         self._radius = math.sqrt(topology.dim) if self._ball else math.inf
-        self._alpha = problem.ridge
+        self._alpha, self._held = problem.ridge, held(topology)
         self._linearise = Linearisation(problem)
         self._divisor = self._linearise.weight * topology.n_outputs
         self._jacobian_cost = jacobian_cost(
@@ -209,7 +209,7 @@ class Polisher:
         self.n_iterations += 1
         self.n_evaluations += self._jacobian_cost
         if kernels.is_stationary(
-            self._theta, here.G, here.g, self._alpha, self._radius, RIGHT_ANGLE**2 * total
+            self._theta, here.G, here.g, self._ridge, self._radius, RIGHT_ANGLE**2 * total
         ):
             self.reason = "converged: gradient"
             return
@@ -259,7 +259,7 @@ class Polisher:
         D = len(self._theta)
         trial, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
         fall = kernels.damped_step(
-            *(self._theta, hessian, self._linearise.g, self._alpha, self._damping, self._radius),
+            *(self._theta, hessian, self._linearise.g, self._ridge, self._damping, self._radius),
             *(M, L, trial),
         )
         return trial, 2 * fall / self._divisor
@@ -299,6 +299,10 @@ class Polisher:
         if not self.reason and limit is not None and self.n_evaluations + cost > limit:
             self.reason = "budget"
         return not self.reason
+
+    @property
+    def _ridge(self) -> Array:
+        return self._alpha * self._held
 
     @property
     def _trial_cost(self) -> int:

@@ -33,10 +33,6 @@ def load_module(folder, name):
         sys.path.remove(str(ROOT / folder))
 
 
-#: Commands whose arguments are checked but which are not run: they take long, or wait.
-ONLY_READ = ("study", "report")
-
-
 def fenced(page):
     """Language and content of every fenced block, in order."""
     return re.findall(r"^```(\w*)\n(.*?)^```$", page, re.S | re.M)
@@ -56,7 +52,8 @@ def prepare(folder):
 def run_page(page):
     """Run Python and commands in the order of the page, all Python in one namespace.
 
-    Blocks marked ``py`` need machines that are not here: they are compiled only.
+    Blocks marked ``py`` need other machines: they are compiled only, or run by tests that have
+    such machines.
     """
     names = {"__name__": "page"}
     with registries_restored():
@@ -94,10 +91,18 @@ def commands(text):
     return [shlex.split(line, comments=True)[1:] for line in lines]
 
 
+def is_too_much(arguments):
+    """Whether a command does a study that the page did not write, or waits for somebody."""
+    name, *rest = arguments
+    if name == "study":
+        return not Path(rest[0]).exists()
+    return bool({"--open", "--watch"} & set(rest))
+
+
 def run_command(arguments):
-    """Run a command here, or read its arguments only if it is one of those that take long."""
+    """Run a command here, or read its arguments only if it is too much or needs a shell."""
     for_a_shell = any(set("*$") & set(argument) for argument in arguments)
-    if arguments[0] not in ONLY_READ and not for_a_shell:
+    if not (is_too_much(arguments) or for_a_shell):
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
         assert result.exit_code == 0, f"{arguments}\n{result.output}"
         return

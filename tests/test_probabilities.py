@@ -148,7 +148,8 @@ def test_effective_parameters_are_those_of_the_hessian_where_targets_are_the_out
     on = CrossEntropy(net, Dataset(X, P), shift=True)
     steps = 1e-5 * np.eye(len(x))
     H = np.array([on(x + s, 0.0)[1] - on(x - s, 0.0)[1] for s in steps]) / 2e-5 * len(X)
-    held = H + np.diag([3.0] * (len(x) - 3) + [0.0] * 3)
+    shares = [1.0, 1.0, 0.1] * 3 + [1.0] * 9 + [0.0] * 3  # of weights, hidden and output shifts
+    held = H + 3.0 * np.diag(shares)
     expected = np.trace(np.linalg.pinv(held, rcond=1e-9, hermitian=True) @ H)
     assert on.n_effective(x, 3.0) == pytest.approx(expected, rel=1e-4)
     assert expected < len(x) - 1

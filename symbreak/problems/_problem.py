@@ -61,7 +61,8 @@ class Problem:
         description: A line for tables and reports.
         alpha: The ridge: the search minimises ``(sum w r^2 + alpha (||theta||^2 + ||V||^2)) /
             (q sum w)`` with residuals r, sample weights w and output weights V (of targets 0 and 1
-            for classes) without their shift. ``"auto"`` lets the data set it in the polish.
+            for classes) without their shift; squares of shifts in theta count a tenth (in
+            ``network.held``). ``"auto"`` lets the data set it in the polish.
         feature_names: Names of the inputs; empty if they have none.
         target_names: Names of the targets; empty if they have none.
     """

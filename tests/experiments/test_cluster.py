@@ -22,6 +22,7 @@ from symbreak.experiments._connection import connect
 from symbreak.starts import run_start
 from tests.experiments.dask_processes import SLICE, DaskProcesses, Proxy, start_on_cluster
 from tests.experiments.processes import DEADLINE, finish, is_begun, results, wait_for
+from tests.pages import ROOT, fenced
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills processes by signals")
 
@@ -54,6 +55,21 @@ def test_a_cluster_gives_the_results_of_local_processes(study, local, cluster, t
     assert not any(news.warning for news in said)
     with Store(path) as store:
         assert all("cpu" in json.loads(versions) for versions in store.frame().versions)
+
+
+def test_the_python_of_the_page_on_clusters_runs(study, local, cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    address = "tcp://scheduler:8786"
+    blocks = [content for language, content in fenced(page) if language == "py"]
+    blocks = [block for block in blocks if address in block]  # others need Slurm or Kubernetes
+    assert len(blocks) == 3
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    names = {"X": X, "y": X[:, 0] * X[:, 1], "problem": load_problem("syn5")}
+    for block in blocks:
+        here = block.replace(address, cluster.address).replace('"paper"', repr(str(study)))
+        exec(compile(here, "a block of the page", "exec"), names)
+    assert results(tmp_path / "study.db") == local
 
 
 def count_objects():

@@ -101,7 +101,7 @@ def claim(runs: pd.DataFrame) -> list[str]:
         f"good as the better of scikit-learn's networks in "
         f"{(verdicts == 'as good or better').sum()}, within one standard error of it in "
         f"{(verdicts == 'within one error').sum()}, and worse by more than that in "
-        f"{len(failed)}" + (f": {', '.join(failed)}." if failed else ".")
+        + (f"{len(failed)}: {', '.join(failed)}." if failed else "none.")
     ]
 
 

@@ -28,6 +28,10 @@ ITERATIONS = 30
 #: A network that is trained without some samples starts from one whose ridge is so many steps
 #: larger.
 AHEAD = 2
+#: Losses in this proportion are no matter of chance. Below a ridge that is clearly too small, a loss
+#: as small as the best was one: of ten parts of the table diamonds, one had R2 = 0.77 instead of
+#: 0.88.
+CLEARLY_WORSE = 1.05
 
 
 def is_worthwhile(problem: Problem) -> bool:
@@ -42,17 +46,24 @@ def cross_validated(
     """The network with the ridge that best predicts what it has not seen: its own, or a larger one.
 
     With growing ridges, each network starts from the one before. They are compared on the
-    validation set if there is one, else by leaving samples out, part by part. ``may_go_on`` is
-    asked before each iteration. The same input gives the same network.
+    validation set if there is one, else by leaving samples out, part by part: from the largest
+    ridge down, until a smaller one predicts clearly worse. ``may_go_on`` is asked before each
+    iteration; without time for all of that, the network stays as it is. The same input gives the
+    same network.
     """
     path = [found]
     for alpha in (ridge for ridge in RIDGES if ridge > found.alpha):
         if not may_go_on():
             break
         path.append(_polished(replace(problem, alpha=alpha), path[-1], may_go_on))
-    best, least = found, np.inf  # the loss of what may not be polished to its end is infinite
-    for here, start in zip(path, [*path[AHEAD:], *AHEAD * path[-1:]], strict=False):
+    best, least = found, np.inf
+    starts = [*path[AHEAD:], *AHEAD * path[-1:]]
+    for here, start in reversed(list(zip(path, starts, strict=False))):
         loss = _loss(problem, here, start, may_go_on)
+        if not may_go_on():
+            return found
+        if loss > CLEARLY_WORSE * least:
+            break
         if loss < least:
             best, least = here, loss
     return best
@@ -70,7 +81,7 @@ def _polished(
 def _loss(
     problem: Problem, found: EvidenceResult, start: EvidenceResult, may_go_on: Callable[[], bool]
 ) -> float:
-    """Mean squared error on samples that were not shown; infinite if it may not go on.
+    """Mean squared error on samples that were not shown; of no meaning if it may not go on.
 
     Networks without them are polished from ``start``, which has a larger ridge: one that has
     learned samples by heart would not forget them.
@@ -81,8 +92,6 @@ def _loss(
     for shown, left_out in folds(problem):
         share = shown.train.total_weight / problem.train.total_weight
         without = _polished(replace(shown, alpha=share * found.alpha), start, may_go_on)
-        if not may_go_on():
-            return np.inf
         total += (1 - share) * _error(left_out, without)
     return total
 

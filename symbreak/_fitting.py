@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -39,9 +38,9 @@ from symbreak._estimation import (
     standardise,
 )
 from symbreak._interrupts import deferred_interrupts
-from symbreak._ridge import cross_validated, is_worthwhile
+from symbreak._ridge import is_worthwhile, with_validated_ridge
 from symbreak.activations import ACTIVATIONS
-from symbreak.evidence import evidence
+from symbreak.inspection import is_constant
 from symbreak.methods import METHODS
 from symbreak.models import Model
 from symbreak.optimizers import State
@@ -153,6 +152,12 @@ class EvolvedNetwork(BaseEstimator):
             self._learn(problem, records, lambda: self._may_go_on(interrupted))
         if interrupted.is_set():
             warnings.warn("Training interrupted by user.", stacklevel=4)
+        elif self.alpha == "auto" and is_constant(self.model_, problem):
+            warnings.warn(
+                "The network predicts the same for all samples, as if the data were noise. If they "
+                "are not, give alpha a number, such as 0.01.",
+                stacklevel=4,
+            )
         return self
 
     def _divide(self, samples: Samples, seed: int) -> tuple[Samples, Samples | None]:
@@ -324,8 +329,7 @@ class EvolvedNetwork(BaseEstimator):
         if len(records) > 1:
             model = refitted(model, problem, self.alpha_)
         elif problem.alpha == "auto" and self._restarts and is_worthwhile(problem):
-            start = evidence(replace(problem, alpha=self.alpha_), model.theta, max_iterations=0)
-            held = cross_validated(problem, start, may_go_on)
+            held = with_validated_ridge(model, problem, self.alpha_, may_go_on)
             model, self.alpha_ = held.model or model, held.alpha
             self.n_effective_parameters_ = held.n_effective
         self.model_, self.best_loss_ = model, loss_of(model, problem)

@@ -15,6 +15,7 @@ import numpy as np
 from symbreak._estimation import loss_of
 from symbreak._folds import FOLDS, folds
 from symbreak.evidence import EvidenceResult, evidence
+from symbreak.models import Model
 from symbreak.polish import Polisher
 from symbreak.problems import Problem
 
@@ -40,6 +41,14 @@ def is_worthwhile(problem: Problem) -> bool:
     return K >= MIN_SAMPLES and K * net.n_outputs * net.dim**2 <= MAX_WORK
 
 
+def with_validated_ridge(
+    model: Model, problem: Problem, alpha: float, may_go_on: Callable[[], bool]
+) -> EvidenceResult:
+    """A regression whose ridge ``alpha`` is the evidence's, with that ridge or a better one."""
+    start = evidence(replace(problem, alpha=alpha), model.theta, max_iterations=0)
+    return cross_validated(problem, start, may_go_on)
+
+
 def cross_validated(
     problem: Problem, found: EvidenceResult, may_go_on: Callable[[], bool]
 ) -> EvidenceResult:
@@ -47,26 +56,25 @@ def cross_validated(
 
     With growing ridges, each network starts from the one before. They are compared on the
     validation set if there is one, else by leaving samples out, part by part: from the largest
-    ridge down, until a smaller one predicts clearly worse. ``may_go_on`` is asked before each
-    iteration; without time for all of that, the network stays as it is. The same input gives the
-    same network.
+    ridge down, until the best one lies between two that predict clearly worse. ``may_go_on`` is
+    asked before each iteration; without time for all of that, the network stays as it is. The same
+    input gives the same network.
     """
     path = [found]
     for alpha in (ridge for ridge in RIDGES if ridge > found.alpha):
         if not may_go_on():
-            break
+            return found
         path.append(_polished(replace(problem, alpha=alpha), path[-1], may_go_on))
-    best, least = found, np.inf
-    starts = [*path[AHEAD:], *AHEAD * path[-1:]]
-    for here, start in reversed(list(zip(path, starts, strict=False))):
-        loss = _loss(problem, here, start, may_go_on)
+    last = len(path) - 1
+    losses: list[float] = []
+    for i in range(last, -1, -1):
+        losses.append(_loss(problem, path[i], path[min(i + AHEAD, last)], may_go_on))
         if not may_go_on():
             return found
-        if loss > CLEARLY_WORSE * least:
+        if min(losses[0], losses[-1]) > CLEARLY_WORSE * min(losses):
             break
-        if loss < least:
-            best, least = here, loss
-    return best
+    best = path[last - int(np.argmin(losses))]
+    return found if best.model is None else best
 
 
 def _polished(

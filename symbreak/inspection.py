@@ -10,8 +10,10 @@ from symbreak._checks import Array, check_kind
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem
 
-#: Where the sensitivity is measured; always the same points.
+#: Where the sensitivity is measured; always the same points. And samples that tell a constant.
 N_POINTS, SEED = 2_000, 0
+#: Outputs that differ by less, in standard deviations of a target, are the same.
+FLAT = 1e-3
 #: Numbers that are held at a time.
 BLOCK = 2**20
 
@@ -51,6 +53,13 @@ def _score(model: Model, problem: Problem, data: Dataset) -> Score:
     with np.errstate(divide="ignore", invalid="ignore"):
         r2 = np.where(variance > 0, 1 - squares / variance, np.nan)
     return Score(len(data), float(squares.mean()), np.sqrt(squares) * problem.targets.scale, r2)
+
+
+def is_constant(model: Model, problem: Problem) -> bool:
+    """Whether a network says the same of all samples, although their targets differ."""
+    X, y = problem.train.X[:N_POINTS], problem.train.y[:N_POINTS]
+    outputs = model.weighted_sums(X)
+    return float(np.ptp(outputs, axis=0).max()) < FLAT < float(np.ptp(y, axis=0).max())
 
 
 def sensitivity(model: Model) -> Array:

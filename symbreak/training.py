@@ -323,22 +323,26 @@ class Training:
     def _chosen(self, history: History, choice: Choice | None) -> Model | None:
         """The network that the evidence or the validation set has selected, if any."""
         if choice is not None:
-            return self._with_origin(choice.model, history)
+            return self._with_origin(choice.model, self._plain_error(choice.model))
         return self._model(history.selected, history) if history.rates else None
 
     def _model(self, theta: Array, history: History) -> Model | None:
         """The network of a candidate; None if it is not finite, since nothing was found."""
         if not np.isfinite(theta).all():
             return None
-        return self._with_origin(self._evaluate.solve(theta), history)
+        return self._with_origin(self._evaluate.solve(theta), history.error)
 
-    def _with_origin(self, model: Model, history: History) -> Model:
+    def _plain_error(self, model: Model) -> float:
+        """Without a ridge: errors with different ones cannot be compared."""
+        return network_error(model, replace(self.problem, alpha=0.0))
+
+    def _with_origin(self, model: Model, error: float) -> Model:
         origin = {
             "problem": self.problem.name,
             "method": self.method,
             "seed": self.seed,
             "n_evaluations": self.n_evaluations,
-            "error": history.error,
+            "error": error,
             "versions": versions(),
         }
         return replace(model, origin=origin)

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from symbreak import train
+from symbreak._ridge import with_validated_ridge
 from symbreak.cli import app
+from symbreak.cli._train import FILE_SETTINGS
 from symbreak.inspection import scores
 from symbreak.models import Model
 from symbreak.problems import read_problem
@@ -50,6 +53,63 @@ def folder(tmp_path_factory):
     run("train", folder / "house.csv", *options, "--out", folder / "house.json")
     run("train", folder / "kind.csv", *options, "--out", folder / "kind.json")
     return folder
+
+
+def test_of_several_methods_the_best_network_is_kept(folder, tmp_path):
+    """The errors of a search with a first guess of the ridge are not those of its networks."""
+    out = tmp_path / "best.json"
+    methods = ("--method", "DE", "--method", "auto")
+    options = ("--target", "price", "--hidden", "3", "-n", 3000, "--out", out)
+    text = run("train", folder / "house.csv", *methods, *options)
+    errors = {name: float(re.search(rf"\b{name} (\d\S*)", text)[1]) for name in ("DE", "auto")}
+    best = Model.load(out)
+    assert best.origin["method"] == "auto"
+    assert best.origin["error"] == pytest.approx(errors["auto"], rel=1e-3)
+    assert errors["auto"] < errors["DE"]
+
+
+def test_with_a_validation_set_it_says_which_method_is_best(folder, tmp_path):
+    out = tmp_path / "best.json"
+    options = ("--target", "price", "--hidden", "3", "-n", 2000, "--validation", 0.3)
+    problem = read_problem(
+        folder / "house.csv",
+        name="x",
+        targets=["price"],
+        hidden=(3,),
+        validation=0.3,
+        **FILE_SETTINGS,
+    )
+    methods, errors = ("DE", "auto"), {}
+    given = ("train", folder / "house.csv", *options, "--out", out)
+    for name in methods:
+        run(*given, "--method", name)
+        errors[name] = Model.load(out).error_on(problem.validation)
+    run(
+        "train", folder / "house.csv", *given, *("--method", "DE", "--method", "auto", "--out", out)
+    )
+    assert Model.load(out).origin["method"] == min(methods, key=errors.__getitem__)
+
+
+def test_rows_that_teach_nothing_are_said_to(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(60, 3)).round(6).tolist()
+    (tmp_path / "noise.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
+    text = run("train", tmp_path / "noise.csv")
+    assert "It predicts the same for all rows. If they are no noise, try --alpha 0.01." in text
+    assert re.search(r"\d of \d+ starts ended in the best network", text)
+
+
+def test_the_shell_lets_larger_ridges_compete_as_the_estimators_do(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 10))
+    y = X[:, 0] + 2 * rng.normal(size=150)
+    lines = [",".join(map(str, row)) for row in np.column_stack([X, y]).tolist()]
+    (tmp_path / "line.csv").write_text("\n".join(lines))
+    run("train", tmp_path / "line.csv", "-n", 2000, "--out", tmp_path / "a.json")
+    problem = read_problem(tmp_path / "line.csv", name="line", **FILE_SETTINGS)
+    record = train(problem, max_evaluations=2000)
+    expected = with_validated_ridge(record.model, problem, record.alpha, lambda: True)
+    assert expected.alpha > record.alpha
+    assert Model.load(tmp_path / "a.json").theta == pytest.approx(expected.theta, rel=1e-6)
 
 
 def test_train_says_what_it_read_and_what_came_out(folder):

@@ -321,6 +321,18 @@ def test_warnings_are_those_of_scikit_learn():
         EvolvedMLPRegressor().predict(X)
 
 
+def test_a_network_that_says_the_same_of_everything_says_so():
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(50, 3)), rng.normal(size=50)
+    with pytest.warns(UserWarning, match="predicts the same for all samples"):
+        network = EvolvedMLPRegressor(random_state=0).fit(X, noise)
+    assert np.ptp(network.predict(X)) < 1e-3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        EvolvedMLPRegressor(random_state=0).fit(X, np.full(50, 3.0))  # there is nothing to learn
+        EvolvedMLPRegressor(random_state=0).fit(X, X[:, 0])
+
+
 def test_ctrl_c_keeps_the_best_so_far_with_a_warning():
     X, y, _ = table(3_000)
     model = EvolvedMLPRegressor((8, 8), max_time=60, random_state=0)
@@ -334,7 +346,7 @@ def test_ctrl_c_keeps_the_best_so_far_with_a_warning():
 
 @pytest.mark.parametrize(
     ("estimator", "last"),
-    [(EvolvedMLPRegressor, "cross_validated"), (EvolvedMLPClassifier, "classified")],
+    [(EvolvedMLPRegressor, "with_validated_ridge"), (EvolvedMLPClassifier, "classified")],
 )
 def test_ctrl_c_while_ridges_compete_keeps_the_best_and_a_second_one_stops(
     estimator, last, monkeypatch

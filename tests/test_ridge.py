@@ -6,6 +6,7 @@ import numpy as np
 
 from symbreak import Problem, train
 from symbreak._ridge import cross_validated, is_worthwhile
+from symbreak.estimators import EvolvedMLPRegressor
 from symbreak.evidence import evidence
 
 
@@ -48,6 +49,15 @@ def test_classes_that_overlap_get_a_larger_ridge():
     held = cross_validated(problem, start, always)
     assert held.alpha > 10 * start.alpha
     assert held.n_effective < 0.5 * start.n_effective
+
+
+def test_ridges_below_one_that_leaves_a_constant_are_tried():
+    """Large ridges leave nothing, those below them overfit, and smaller ones are right."""
+    rng = np.random.default_rng(9)
+    X, fresh = rng.uniform(-1, 1, size=(40, 4)), rng.uniform(-1, 1, size=(1_000, 4))
+    y = np.cos(5 * X[:, 0]) + 0.1 * rng.normal(size=40)
+    network = EvolvedMLPRegressor(hidden_layer_sizes=(5,), max_evaluations=8_000, random_state=0)
+    assert network.fit(X, y).score(fresh, np.cos(5 * fresh[:, 0])) > 0.5
 
 
 def test_a_smooth_curve_without_noise_keeps_its_ridge():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from symbreak import Problem, RunRecord
 from symbreak.cli._console import console, shown
+from symbreak.evaluation import network_error
 from symbreak.inspection import scores
 from symbreak.models import Model
 
@@ -20,8 +23,27 @@ NARROWEST = 60
 MAX_TARGETS = 12
 
 
-def print_records(records: list[RunRecord]) -> None:
-    """A line for each method."""
+def error_of(record: RunRecord, problem: Problem) -> float:
+    """The error of a method's network; without the ridge, where it sets itself."""
+    if problem.alpha != "auto" or record.model is None:
+        return record.error
+    return network_error(record.model, replace(problem, alpha=0.0))
+
+
+def best_record(records: list[RunRecord], problem: Problem) -> RunRecord:
+    """The method whose network is best: on the validation set if there is one."""
+
+    def badness(record: RunRecord) -> tuple[float, float]:
+        validation = np.inf
+        if record.model is not None and problem.validation is not None:
+            validation = record.model.error_on(problem.validation)
+        return validation, error_of(record, problem)
+
+    return min(records, key=badness)
+
+
+def print_records(records: list[RunRecord], problem: Problem, best: RunRecord) -> None:
+    """A line for each method, and what its starts say about each other."""
     table = Table(box=None, pad_edge=False, padding=(0, 1 if console.width < 80 else 2, 0, 0))
     table.add_column("method", min_width=max(len(record.method) for record in records))
     classes = any(record.model and record.model.classes for record in records)
@@ -30,19 +52,21 @@ def print_records(records: list[RunRecord]) -> None:
     for heading, shown_at_all in zip(WIDE if console.width >= 80 else NARROW, known, strict=True):
         if shown_at_all:
             table.add_column(heading, justify="right", no_wrap=True)
-    best = min(record.error for record in records)
     for record in records:
         table.add_row(
             record.method,
-            f"{record.error:.4g}",
+            f"{error_of(record, problem):.4g}",
             *([_misclassified(record)] if classes else []),
             f"{record.n_evaluations:,}",
             *([_conventions(record)] if spread else []),
             f"{record.seconds:.2f}",
-            style="bold" if record.error == best and len(records) > 1 else None,
+            style="bold" if record is best and len(records) > 1 else None,
         )
     _print(table)
     for record in records:
+        name = f"{record.method}: " if len(records) > 1 else ""
+        if len(record.starts) > 1:
+            console.print(f"{name}{record.agreement}")
         if record.n_nonfinite:
             console.print(f"{record.method}: {record.n_nonfinite:,} errors were not finite.")
 

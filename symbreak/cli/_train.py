@@ -27,9 +27,12 @@ from symbreak import (
 from symbreak._checks import unknown
 from symbreak._estimation import classified
 from symbreak._interrupts import deferred_interrupts
+from symbreak._ridge import is_worthwhile, with_validated_ridge
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import CHARTS, check_out, console, few, shown
+from symbreak.inspection import is_constant
+from symbreak.models import Model
 from symbreak.problems import read_problem, read_table
 
 DEFAULT_METHOD = "auto"
@@ -287,6 +290,22 @@ def _show_progress(
     return show
 
 
+def _finished(model: Model, problem: Problem, record: RunRecord, stop: threading.Event) -> Model:
+    """What an estimator makes of it, too: probabilities of classes, the ridge of a regression."""
+
+    def may_go_on() -> bool:
+        return not stop.is_set()
+
+    if problem.task == "classification" and problem.alpha == "auto":
+        with console.status("Polishing its probabilities"):
+            return classified(model, problem, may_go_on)[0].model
+    if record.n_effective is not None and is_worthwhile(problem):
+        with console.status("Trying larger ridges"):
+            held = with_validated_ridge(model, problem, record.alpha, may_go_on).model
+        return model if held is None else dataclasses.replace(held, origin=model.origin)
+    return model
+
+
 def _finish(
     problem: Problem,
     records: list[RunRecord],
@@ -295,17 +314,15 @@ def _finish(
     plot: Path | None,
 ) -> None:
     """Print, save and draw what was found."""
-    _scores.print_records(records)
-    best = min(records, key=lambda record: record.error)
-    model = best.model
-    if model is None:  # stopped before anything was found
+    best = _scores.best_record(records, problem)
+    _scores.print_records(records, problem, best)
+    if best.model is None:  # stopped before anything was found
         return
-    if problem.task == "classification" and problem.alpha == "auto":
-        with console.status("Polishing its probabilities"):
-            polished, _ = classified(model, problem, lambda: not stop.is_set())
-        model = polished.model
+    model = _finished(best.model, problem, best, stop)
     console.print()
     _scores.print_scores(model, problem, best.method if len(records) > 1 else "")
+    if problem.alpha == "auto" and is_constant(model, problem):
+        console.print("It predicts the same for all rows. If they are no noise, try --alpha 0.01.")
     if out is not None:
         model.save(out)
         console.print(f"Saved in {shown(out)}")

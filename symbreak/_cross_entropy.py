@@ -101,8 +101,8 @@ class CrossEntropy:
             root = np.sqrt(self.weight * self._share[rows, None] * P)[:, :, None] * centred
             flat = root.reshape(-1, len(x))
             F += flat.T @ flat
-        held = F + np.diag(alpha * self._held)
-        return float(np.trace(np.linalg.pinv(held, hermitian=True) @ F))
+        hessian = F + np.diag(alpha * self._held)
+        return float(np.trace(np.linalg.pinv(hessian, hermitian=True) @ F))
 
     def _mean(self, log_p: Array) -> float:
         return float(-self._share @ np.sum(self._Y * log_p, axis=1))

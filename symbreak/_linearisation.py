@@ -28,7 +28,8 @@ class Linearisation:
         R: (n, n + q) unit upper triangle, the columns as combinations of the orthogonal ones.
         H: (min(n, q), n, D) products of the orthonormal basis with the derivatives of each
             output, after a rotation of the outputs that leaves as few as there can be.
-        sum_of_squares: Of weighted residuals, and ``alpha`` times those of all weights.
+        sum_of_squares: Of weighted residuals, and ``alpha`` times those of theta, as
+            ``network.held`` counts them, and of output weights.
         G: (D, D) ``J'J``, in its lower triangle; J is Kaufman's Jacobian.
         g: (D,) ``J'r``, half the gradient of the sum of squares (without that of the ridge).
         weight: Sum of the sample weights, which is K if there are none.

@@ -45,10 +45,10 @@ PARAMETERS = """
         method: ``"auto"``: short searches with symmetry breaking, each followed by a polish, until
             three of at least six agree. Or another name in ``METHODS``: a search alone that spends
             its budget.
-        alpha: Ridge on all weights but the output shift; ``"auto"`` lets the evidence of the data
-            set it, and then larger ones compete with that in cross-validation (or on the samples
-            of ``early_stopping``), where a search can use all samples. For classes, ridges from
-            0.001 to 30 compete after the search.
+        alpha: Ridge on all weights, a tenth of it on shifts of hidden neurons; ``"auto"`` lets the
+            evidence of the data set it, and then larger ones compete with that in
+            cross-validation (or on the samples of ``early_stopping``), where a search can use all
+            samples. For classes, ridges from 0.001 to 30 compete after the search.
         max_time: Seconds after which to stop; classes are searched for half of them at most.
         max_evaluations: Evaluations of networks after which a search stops. If neither this nor
             ``max_time`` is given, as many as take 2e10 multiply-adds (a few seconds with some

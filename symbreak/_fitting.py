@@ -156,6 +156,7 @@ class EvolvedNetwork(BaseEstimator):
             warnings.warn(
                 "The network predicts the same for all samples, as if the data were noise. If they "
                 "are not, give alpha a number, such as 0.01.",
+                ConvergenceWarning,
                 stacklevel=4,
             )
         return self

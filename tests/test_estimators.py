@@ -324,7 +324,7 @@ def test_warnings_are_those_of_scikit_learn():
 def test_a_network_that_says_the_same_of_everything_says_so():
     rng = np.random.default_rng(0)
     X, noise = rng.normal(size=(50, 3)), rng.normal(size=50)
-    with pytest.warns(UserWarning, match="predicts the same for all samples"):
+    with pytest.warns(ConvergenceWarning, match="predicts the same for all samples"):
         network = EvolvedMLPRegressor(random_state=0).fit(X, noise)
     assert np.ptp(network.predict(X)) < 1e-3
     with warnings.catch_warnings():

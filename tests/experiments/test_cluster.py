@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -57,18 +58,23 @@ def test_a_cluster_gives_the_results_of_local_processes(study, local, cluster, t
         assert all("cpu" in json.loads(versions) for versions in store.frame().versions)
 
 
-def test_the_python_of_the_page_on_clusters_runs(study, local, cluster, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+PAGE_SPEAKS_OF = """
+import numpy as np
+from symbreak import load_problem
+X = np.random.default_rng(0).normal(size=(40, 2))
+y, problem = X[:, 0] * X[:, 1], load_problem("syn5")
+"""
+
+
+def test_the_python_of_the_page_on_clusters_runs(study, local, cluster, tmp_path):
     page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
     address = "tcp://scheduler:8786"
     blocks = [content for language, content in fenced(page) if language == "py"]
     blocks = [block for block in blocks if address in block]  # others need Slurm or Kubernetes
     assert len(blocks) == 3
-    X = np.random.default_rng(0).normal(size=(40, 2))
-    names = {"X": X, "y": X[:, 0] * X[:, 1], "problem": load_problem("syn5")}
-    for block in blocks:
-        here = block.replace(address, cluster.address).replace('"paper"', repr(str(study)))
-        exec(compile(here, "a block of the page", "exec"), names)
+    script = "\n".join([PAGE_SPEAKS_OF, *blocks]).replace(address, cluster.address)
+    (tmp_path / "page.py").write_text(script.replace('"paper"', repr(str(study))))
+    subprocess.run([sys.executable, "page.py"], cwd=tmp_path, check=True, timeout=DEADLINE)
     assert results(tmp_path / "study.db") == local
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -187,6 +188,11 @@ def network_error(model: Model, problem: Problem) -> float:
             shift=shift,
         )
     return error
+
+
+def plain_error(model: Model, problem: Problem) -> float:
+    """``network_error`` without the ridge: errors with different ones cannot be compared."""
+    return network_error(model, replace(problem, alpha=0.0))
 
 
 def _scratch_bytes(problem: Problem) -> int:

@@ -2,10 +2,10 @@
 
 All weights but the output shifts have a Gaussian prior, wider for the shifts of hidden neurons
 (``network.held``), the targets Gaussian noise; the ratio of noise to prior variance is the ridge
-``alpha``. It is re-estimated while the network is polished,
-from the number of parameters that the data determine (D. J. C. MacKay, Neural Computation 4, 1992;
-F. D. Foresee and M. T. Hagan, ICNN 1997). Output weights are eliminated, but not forgotten: the
-projected ``J'J`` is the Schur complement of theirs in the Hessian of the complete network.
+``alpha``. It is re-estimated while the network is polished, from the number of parameters that the
+data determine (D. J. C. MacKay, Neural Computation 4, 1992; F. D. Foresee and M. T. Hagan, ICNN
+1997). Output weights are eliminated, but not forgotten: the projected ``J'J`` is the Schur
+complement of theirs in the Hessian of the complete network.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from symbreak._checks import (
     shown,
 )
 from symbreak._interrupts import deferred_interrupts
-from symbreak.evaluation import Evaluator, check_threads, network_error
+from symbreak.evaluation import Evaluator, check_threads, network_error, plain_error
 from symbreak.evidence import Choice
 from symbreak.history import History
 from symbreak.ledger import Ledger
@@ -323,26 +323,23 @@ class Training:
     def _chosen(self, history: History, choice: Choice | None) -> Model | None:
         """The network that the evidence or the validation set has selected, if any."""
         if choice is not None:
-            return self._with_origin(choice.model, self._plain_error(choice.model))
+            return self._with_origin(choice.model, history)
         return self._model(history.selected, history) if history.rates else None
 
     def _model(self, theta: Array, history: History) -> Model | None:
         """The network of a candidate; None if it is not finite, since nothing was found."""
         if not np.isfinite(theta).all():
             return None
-        return self._with_origin(self._evaluate.solve(theta), history.error)
+        return self._with_origin(self._evaluate.solve(theta), history)
 
-    def _plain_error(self, model: Model) -> float:
-        """Without a ridge: errors with different ones cannot be compared."""
-        return network_error(model, replace(self.problem, alpha=0.0))
-
-    def _with_origin(self, model: Model, error: float) -> Model:
+    def _with_origin(self, model: Model, history: History) -> Model:
+        sets_itself = self.problem.alpha == "auto"
         origin = {
             "problem": self.problem.name,
             "method": self.method,
             "seed": self.seed,
             "n_evaluations": self.n_evaluations,
-            "error": error,
+            "error": plain_error(model, self.problem) if sets_itself else history.error,
             "versions": versions(),
         }
         return replace(model, origin=origin)

@@ -109,7 +109,9 @@ def test_the_shell_lets_larger_ridges_compete_as_the_estimators_do(tmp_path):
     record = train(problem, max_evaluations=2000)
     expected = with_validated_ridge(record.model, problem, record.alpha, lambda: True)
     assert expected.alpha > record.alpha
-    assert Model.load(tmp_path / "a.json").theta == pytest.approx(expected.theta, rel=1e-6)
+    saved = Model.load(tmp_path / "a.json")
+    assert saved.theta == pytest.approx(expected.theta, rel=1e-6)
+    assert saved.origin["error"] == pytest.approx(saved.error_on(problem.train), rel=1e-6)
 
 
 def test_train_says_what_it_read_and_what_came_out(folder):

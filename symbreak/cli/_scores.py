@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from symbreak import Problem, RunRecord
 from symbreak.cli._console import console, shown
-from symbreak.evaluation import network_error
+from symbreak.evaluation import plain_error
 from symbreak.inspection import scores
 from symbreak.models import Model
 
@@ -27,7 +25,7 @@ def error_of(record: RunRecord, problem: Problem) -> float:
     """The error of a method's network; without the ridge, where it sets itself."""
     if problem.alpha != "auto" or record.model is None:
         return record.error
-    return network_error(record.model, replace(problem, alpha=0.0))
+    return plain_error(record.model, problem)
 
 
 def best_record(records: list[RunRecord], problem: Problem) -> RunRecord:

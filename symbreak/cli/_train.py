@@ -31,6 +31,7 @@ from symbreak._ridge import is_worthwhile, with_validated_ridge
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import CHARTS, check_out, console, few, shown
+from symbreak.evaluation import plain_error
 from symbreak.inspection import is_constant
 from symbreak.models import Model
 from symbreak.problems import read_problem, read_table
@@ -302,7 +303,9 @@ def _finished(model: Model, problem: Problem, record: RunRecord, stop: threading
     if record.n_effective is not None and is_worthwhile(problem):
         with console.status("Trying larger ridges"):
             held = with_validated_ridge(model, problem, record.alpha, may_go_on).model
-        return model if held is None else dataclasses.replace(held, origin=model.origin)
+        if held is not None:
+            origin = {**model.origin, "error": plain_error(held, problem)}
+            return dataclasses.replace(held, origin=origin)
     return model
 
 

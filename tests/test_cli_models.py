@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from symbreak import train
+from symbreak import Evaluator, Problem, train
 from symbreak._ridge import with_validated_ridge
 from symbreak.cli import app
+from symbreak.cli._scores import best_record
 from symbreak.cli._train import FILE_SETTINGS
 from symbreak.inspection import scores
 from symbreak.models import Model
@@ -68,26 +69,25 @@ def test_of_several_methods_the_best_network_is_kept(folder, tmp_path):
     assert errors["auto"] < errors["DE"]
 
 
-def test_with_a_validation_set_it_says_which_method_is_best(folder, tmp_path):
-    out = tmp_path / "best.json"
-    options = ("--target", "price", "--hidden", "3", "-n", 2000, "--validation", 0.3)
-    problem = read_problem(
-        folder / "house.csv",
-        name="x",
-        targets=["price"],
-        hidden=(3,),
-        validation=0.3,
-        **FILE_SETTINGS,
+def test_with_a_validation_set_it_says_which_method_is_best():
+    rng = np.random.default_rng(0)
+    X, y = (
+        rng.normal(size=(60, 3)),
+        rng.normal(size=60),
+    )  # noise: what fits it best predicts nothing
+    problem = Problem.from_arrays(
+        X[:40], y[:40], hidden=(6,), validation=(X[40:], y[40:]), rescale="none"
     )
-    methods, errors = ("DE", "auto"), {}
-    given = ("train", folder / "house.csv", *options, "--out", out)
-    for name in methods:
-        run(*given, "--method", name)
-        errors[name] = Model.load(out).error_on(problem.validation)
-    run(
-        "train", folder / "house.csv", *given, *("--method", "DE", "--method", "auto", "--out", out)
-    )
-    assert Model.load(out).origin["method"] == min(methods, key=errors.__getitem__)
+    found = [train(problem, "DE", max_evaluations=2_000, seed=seed) for seed in range(6)]
+    records = [
+        dataclasses.replace(record, model=Evaluator(problem).solve(record.theta))
+        for record in found
+    ]
+    fitting = min(records, key=lambda record: record.error)
+    predicting = min(records, key=lambda record: record.model.error_on(problem.validation))
+    assert predicting is not fitting
+    assert best_record(records, problem) is predicting
+    assert best_record(records, dataclasses.replace(problem, validation=None)) is fitting
 
 
 def test_rows_that_teach_nothing_are_said_to(tmp_path):

@@ -62,7 +62,7 @@ def ours(method: str, polish: str) -> Train:
         run = Training(problem, method, polish=polish, max_evaluations=budget, seed=seed)
         while not run.finished:
             run.step()
-            watch.see(run.progress.error)
+            watch.see(run.error)
 
     return train
 

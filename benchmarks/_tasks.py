@@ -35,7 +35,7 @@ LIMITS = {
     "autoenc-sphere": 8.0,
     "two-circles": 4.0,
     "two-spirals": 6.0,
-    "digits": 6.0,
+    "digits": 20.0,
 }
 TABLE_LIMIT = 2.5
 

@@ -5,9 +5,10 @@ the tables that are kept for the rule. Polishes begin at the best of some random
 different sizes, and go on to their ends. A rule then says which of them would have been given up
 when, and how long it takes to come within 1.1 and 1.3 of the best that any of them found: the mean
 of many replays, in which polishes are drawn at random. One thing at a time differs from the rule.
-Searches of more than one generation are not replayed.
+Searches of more than one generation are not replayed. On digits, whose polishes are the longest,
+only those that begin as the rule says are recorded.
 
-    python benchmarks/rule.py --json benchmarks/results/rule.json       # a quarter of an hour
+    python benchmarks/rule.py --json benchmarks/results/rule.json       # three quarters of an hour
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import json
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from _tasks import floor, load_task
@@ -25,20 +26,21 @@ from _timing import Array, Row, as_table, environment, use_one_thread
 from rich.console import Console
 from rich.progress import track
 
-from symbreak import Evaluator, Problem, load_problem, problem_names
-from symbreak.plans import make_plan
+from symbreak import Evaluator, Problem, Topology, load_problem, problem_names
+from symbreak.plans import ITERATIONS_LARGE, Patience, make_plan, patience
 from symbreak.polish import Polisher
-from symbreak.starts import STALLS
-from symbreak.training import PROMISING, UNLIMITED
+from symbreak.training import UNLIMITED
 
 PAPER = ("sinc", "inc-sinc", "sinc2d", "sinc3d", "autoenc-circle")
 TABLES = (
     *("boston/3", "boston/5", "boston/5-3", "glass/5", "glass/5-3"),
     *("cpus/5", "airquality/3", "pima/3"),
 )
+LARGEST = ("digits",)
 OTHER_DATA = 7  # seed of the paper's problems here
-REPLAYS, PATIENCE, FACTORS = 100, 10.0, (1.1, 1.3)
-MAX_ITERATIONS = 300
+REPLAYS, FACTORS = 100, (1.1, 1.3)
+#: Seconds of a replay at most, and on the largest.
+LONGEST, LONGEST_LARGEST = 10.0, 300.0
 
 
 class Beginning(NamedTuple):
@@ -52,33 +54,37 @@ class Beginning(NamedTuple):
     curved: bool = True
 
 
-class Rule(NamedTuple):
-    """When polishes are given up."""
+class Variant(NamedTuple):
+    """The rule with something changed: in the patience with polishes, or in how they begin."""
 
-    stalled: tuple[float, int] = STALLS["stalled"]
-    promising: float = PROMISING
-    slow: tuple[float, int] = STALLS["slow"]
+    changes: dict[str, Any] | None = None
     beginning: Beginning = Beginning()
+
+    def patience(self, topology: Topology) -> Patience:
+        """That with a network."""
+        return patience(topology.dim)._replace(**self.changes or {})
 
 
 NEVER = (-1.0, 1)
 #: Alternatives by what a table calls them; the rule itself is the first.
-VARIANTS: dict[str, Rule] = {
-    "the rule": Rule(),
-    "1 candidate": Rule(beginning=Beginning(candidates=1)),
-    "4 candidates": Rule(beginning=Beginning(candidates=4)),
-    "12 candidates": Rule(beginning=Beginning(candidates=12)),
-    "40 candidates": Rule(beginning=Beginning(candidates=40)),
-    "weights half as large": Rule(beginning=Beginning(size=0.5)),
-    "weights twice as large": Rule(beginning=Beginning(size=2.0)),
-    "without learnt curvature": Rule(beginning=Beginning(curved=False)),
-    "never give up": Rule(stalled=NEVER, slow=NEVER),
-    "stalled: 2 % in 5": Rule(stalled=(0.02, 5)),
-    "stalled: 3 % in 3": Rule(stalled=(0.03, 3)),
-    "promising: 1.1": Rule(promising=1.1),
-    "promising: 1.5": Rule(promising=1.5),
-    "slow: 1 % in 20": Rule(slow=(0.01, 20)),
-    "slow: 0.1 % in 20": Rule(slow=(0.001, 20)),
+VARIANTS: dict[str, Variant] = {
+    "the rule": Variant(),
+    "1 candidate": Variant(beginning=Beginning(candidates=1)),
+    "4 candidates": Variant(beginning=Beginning(candidates=4)),
+    "12 candidates": Variant(beginning=Beginning(candidates=12)),
+    "40 candidates": Variant(beginning=Beginning(candidates=40)),
+    "weights half as large": Variant(beginning=Beginning(size=0.5)),
+    "weights twice as large": Variant(beginning=Beginning(size=2.0)),
+    "without learnt curvature": Variant(beginning=Beginning(curved=False)),
+    "never give up": Variant({"stalled": NEVER, "slow": NEVER}),
+    "stalled: 2 % in 5": Variant({"stalled": (0.02, 5)}),
+    "stalled: 3 % in 3": Variant({"stalled": (0.03, 3)}),
+    "promising: 1.1": Variant({"promising": 1.1}),
+    "promising: 1.2": Variant({"promising": 1.2}),
+    "promising: 1.5": Variant({"promising": 1.5}),
+    "slow: 1 % in 20": Variant({"slow": (0.01, 20)}),
+    "slow: 0.1 % in 20": Variant({"slow": (0.001, 20)}),
+    "200 iterations": Variant({"iterations": 200}),
 }
 
 
@@ -98,7 +104,7 @@ def record(problem: Problem, beginning: Beginning, seconds: float) -> list[Trace
     """Polishes for some seconds."""
     plan, evaluate = make_plan(problem, "auto", UNLIMITED), Evaluator(problem)
     units = plan.units(problem)
-    shape = (beginning.candidates or plan.population_size, problem.topology.dim)
+    shape = (beginning.candidates or plan.search_evaluations, problem.topology.dim)
     traces: list[Trace] = []
     began = time.process_time()
     while time.process_time() < began + seconds or len(traces) < 5:
@@ -106,7 +112,7 @@ def record(problem: Problem, beginning: Beginning, seconds: float) -> list[Trace
         candidates = np.random.default_rng([len(traces), *shape]).uniform(-1, 1, size=shape)
         candidates *= beginning.size * (1.0 if units is None else units)
         theta = candidates[evaluate(candidates).argmin()]
-        polisher = Polisher(problem, theta, max_iterations=MAX_ITERATIONS, evaluate=evaluate)
+        polisher = Polisher(problem, theta, max_iterations=ITERATIONS_LARGE, evaluate=evaluate)
         if not beginning.curved:
             polisher._curvature = None
         rows = [(polisher.error, time.process_time() - start)]
@@ -126,14 +132,15 @@ def end_of(errors: Array, stall: tuple[float, int], after: int = 0) -> int:
     return int(given_up[0]) if len(given_up) else len(errors) - 1
 
 
-def expected_seconds(traces: list[Trace], rule: Rule, target: float) -> float:
-    """Mean seconds to the target; without a success within the patience, what was spent."""
+def expected_seconds(traces: list[Trace], rule: Patience, target: float, most: float) -> float:
+    """Mean seconds to the target; without a success within the most of them, what was spent."""
+    traces = [Trace(*(column[: rule.iterations + 1] for column in trace)) for trace in traces]
     ends = [end_of(trace.errors, rule.stalled) for trace in traces]
     slow = [end_of(t.errors, rule.slow, end) for t, end in zip(traces, ends, strict=True)]
     rng, spent, hits = np.random.default_rng(0), 0.0, 0
     for _ in range(REPLAYS):
         seconds, best = 0.0, np.inf
-        while seconds < PATIENCE:
+        while seconds < most:
             i = rng.integers(len(traces))
             errors, until = traces[i]
             end = slow[i] if errors[ends[i]] <= rule.promising * best else ends[i]
@@ -149,15 +156,19 @@ def expected_seconds(traces: list[Trace], rule: Rule, target: float) -> float:
 
 def times(name: str, seconds: float) -> dict[str, list[float]]:
     """Expected seconds on a problem by variant and target."""
-    problem = problem_of(name)
-    beginnings = dict.fromkeys(rule.beginning for rule in VARIANTS.values())
+    problem, most = problem_of(name), LONGEST_LARGEST if name in LARGEST else LONGEST
+    variants = VARIANTS
+    if name in LARGEST:
+        variants = {v: one for v, one in VARIANTS.items() if one.beginning == Beginning()}
+    beginnings = dict.fromkeys(one.beginning for one in variants.values())
     Polisher(problem, np.zeros(problem.topology.dim), max_iterations=1).step()  # compiles
     traces = {b: record(problem, b, seconds) for b in beginnings}
     best = min(trace.errors[-1] for one in traces.values() for trace in one)
     best = max(best, floor(problem))
+    rules = {v: (one.patience(problem.topology), one.beginning) for v, one in variants.items()}
     return {
-        variant: [expected_seconds(traces[rule.beginning], rule, f * best) for f in FACTORS]
-        for variant, rule in VARIANTS.items()
+        variant: [expected_seconds(traces[beginning], rule, f * best, most) for f in FACTORS]
+        for variant, (rule, beginning) in rules.items()
     }
 
 
@@ -169,14 +180,16 @@ def over_the_rule(
     return {
         variant: float(np.exp(np.mean(np.log([found[name][variant] for name in names] / rule))))
         for variant in VARIANTS
+        if all(variant in found[name] for name in names)
     }
 
 
 def table(found: dict[str, dict[str, list[float]]]) -> list[Row]:
-    """A row for each variant: the paper's problems, and tables."""
-    paper, tables = over_the_rule(found, PAPER), over_the_rule(found, TABLES)
+    """A row for each variant: the paper's problems, tables, and the largest problem."""
+    groups = {"paper's problems": PAPER, "tables": TABLES, "digits": LARGEST}
+    columns = {title: over_the_rule(found, names) for title, names in groups.items()}
     return [
-        {"variant": v, "paper's problems": round(paper[v], 3), "tables": round(tables[v], 3)}
+        {"variant": v, **{t: round(c[v], 3) if v in c else None for t, c in columns.items()}}
         for v in VARIANTS
     ]
 
@@ -190,7 +203,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="save the results here")
     options = parser.parse_args()
     use_one_thread()
-    found = {name: times(name, options.seconds) for name in track([*PAPER, *TABLES])}
+    seconds = dict.fromkeys([*PAPER, *TABLES], options.seconds)
+    seconds |= dict.fromkeys(LARGEST, 100 * options.seconds)
+    found = {name: times(name, seconds[name]) for name in track(seconds)}
     rows = table(found)
     Console().print(as_table("Expected time over that of the rule", rows), highlight=False)
     if options.json:

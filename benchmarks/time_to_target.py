@@ -46,11 +46,15 @@ SCOUTS = ("auto", "random starts, our polish")
 #: Seconds of a contestant on a problem before it is measured: compiles, fills caches. If it took
 #: much longer, something was compiled, and it is done again.
 WARM_UP, LONG, MOST = 0.3, 1.0, 5
+#: And before each try, for the caches that the contestant before it has filled otherwise.
+BRIEF = 0.01
 #: Seconds after which ``auto`` is no longer expected to stop by itself.
 PATIENCE = 30.0
 #: Errors above this multiple of the best known are not kept.
 KEPT = 8.0
 SAVE_EVERY = 10.0  # seconds
+#: A seed that no try has.
+UNUSED = 999_999
 
 
 class Measurement:
@@ -118,6 +122,7 @@ class Measurement:
         if (name, who) not in self._warm:
             warm_up(contestant, name)
             self._warm.add((name, who))
+        attempt(contestant, name, UNUSED, BRIEF, 0.0)
         watch = attempt(contestant, name, seed, seconds, goal)
         if contestant.in_ball or load_task(name).rescale == "none":
             self.results.learn(name, watch.error, who)
@@ -131,6 +136,7 @@ class Measurement:
         made = any((row["problem"], row["seed"]) == (name, seed) for row in self.results.stops)
         if made or not self.in_time:
             return
+        attempt(self.contestants["auto"], name, UNUSED, BRIEF, 0.0)
         watch = Watch(load_task(name), PATIENCE, -1.0)
         run = Training(load_task(name), "auto", max_evaluations=UNLIMITED, seed=seed)
         try:

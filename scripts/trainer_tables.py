@@ -139,7 +139,8 @@ def variant_lines() -> list[str]:
     """What other rules would take."""
     rows = json.loads(VARIANTS.read_text())["table"]
     names = list(rows[0])
-    return markdown(names, [[row[names[0]], *(number(row[n]) for n in names[1:])] for row in rows])
+    texts = [["" if row[n] is None else number(row[n]) for n in names[1:]] for row in rows]
+    return markdown(names, [[row[names[0]], *text] for row, text in zip(rows, texts, strict=True)])
 
 
 def ensemble_lines() -> list[str]:

@@ -27,7 +27,7 @@ from symbreak.evaluation import Evaluator
 from symbreak.history import History
 from symbreak.models import Model
 from symbreak.network import ROUNDING, held
-from symbreak.polish import Objective, Polisher
+from symbreak.polish import ITERATIONS, Objective, Polisher
 from symbreak.problems import AUTO_RIDGE, Problem
 
 #: Limits of the ridge.
@@ -146,7 +146,7 @@ def evidence(
     problem: Problem,
     theta: ArrayLike,
     *,
-    max_iterations: int = 200,
+    max_iterations: int = ITERATIONS,
     max_evaluations: int | None = None,
     tolerance: float = 1e-5,
 ) -> EvidenceResult:

@@ -70,7 +70,7 @@ class Ledger:
     def _add(self, start: Start) -> EvidenceResult | None:
         self.history.absorb(start.history, self.n_evaluations)
         self.n_evaluations += start.n_evaluations
-        for name, n in start.optimizer.counters.items():
+        for name, n in start.counters.items():
             self.counters[name] = self.counters.get(name, 0) + n
         found = start.evidence()
         self.choice = better_choice(self.choice, found, self.history, self.n_evaluations)

@@ -4,19 +4,51 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from symbreak._checks import Array, check_choice, check_count, check_kind
 from symbreak._linearisation import check_polish_memory
 from symbreak.methods import POLISHES, Polish, find_method, population_size_of
+from symbreak.optimizers import DE
+from symbreak.polish import ITERATIONS
 from symbreak.problems import Problem
 
 #: Of a budget that ends with a polish, the share that is searched.
 SEARCH_SHARE = 0.8
 #: Candidates of a search that a polish will follow: at least, at most, and in deep networks.
 FEW, SOME, MANY = 5, 12, 40
+
+#: Evaluations that a polish needs to do anything.
+LEAST = 2
+#: Networks with at least so many weights are large: they fall again after long plains. Iterations
+#: of their polishes at most, and within which factor of the best error they are promising.
+LARGE, ITERATIONS_LARGE, PROMISING_LARGE = 80, 1_000, 1.5
+
+
+class Patience(NamedTuple):
+    """When a polish ends early.
+
+    Attributes:
+        stalled: Where there are restarts, it has stalled if it brings the error down by less than
+            this share in so many iterations.
+        promising: It goes on all the same if its error is at most so many times the best so far.
+        slow: Then it ends when it brings the error down by less than this share in so many.
+        iterations: It ends after so many in all, also without restarts.
+    """
+
+    stalled: tuple[float, int] = (0.02, 3)
+    promising: float = 1.2
+    slow: tuple[float, int] = (0.003, 20)
+    iterations: int = ITERATIONS
+
+
+def patience(dim: int) -> Patience:
+    """The patience with a network of D weights."""
+    if dim < LARGE:
+        return Patience()
+    return Patience(promising=PROMISING_LARGE, iterations=ITERATIONS_LARGE)
 
 
 @dataclass(frozen=True)
@@ -27,7 +59,7 @@ class Plan:
         method: A name in ``METHODS``.
         population_size: Candidates per generation.
         search_evaluations: When the search ends, if the budget has not ended before; of restarts,
-            that of the shortest searches.
+            that of the shortest searches. 1 is no search but a random candidate.
         polish: What follows it.
         settings: Of the optimiser.
     """
@@ -42,7 +74,19 @@ class Plan:
         """The plan of one of the starts, from 0: some search longer than others."""
         if self.polish != "restarts":
             return self
-        return replace(self, search_evaluations=self.search_evaluations * luby(number + 1))
+        n = luby(number + 1)
+        shortest, generation = self.search_evaluations, self.population_size
+        return self if n == 1 else replace(self, search_evaluations=n * max(shortest, generation))
+
+    @property
+    def is_random(self) -> bool:
+        """Whether there is no search, but a random candidate to be polished."""
+        return self.polish == "restarts" and self.search_evaluations == 1
+
+    @property
+    def least_evaluations(self) -> int:
+        """What a start needs to do anything."""
+        return LEAST if self.is_random else self.population_size
 
     def units(self, problem: Problem) -> Array | None:
         """What its searches measure each weight in (D,); None if all are 1, as in the paper.
@@ -67,13 +111,16 @@ class Plan:
         """The plan of ``state()``."""
         check_kind("plan", state, dict, "of state()")
         find_method(state["method"])
-        return cls(
+        plan = cls(
             state["method"],
             check_count("population_size", state["population_size"], 4),
             check_count("search_evaluations", state["search_evaluations"], 1),
             check_choice("polish", state["polish"], POLISHES),  # type: ignore[arg-type]
             check_kind("settings", state["settings"], dict, "by name"),
         )
+        if not plan.is_random and plan.search_evaluations < plan.population_size:
+            raise ValueError("the state's plan has no room for a generation.")
+        return plan
 
 
 def make_plan(
@@ -85,7 +132,10 @@ def make_plan(
     population_size: int | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Plan:
-    """The plan for a method on a problem; what is None is the method's or the problem's own."""
+    """The plan for a method on a problem; what is None is the method's or the problem's own.
+
+    Whoever names a population or a setting wants a search, also where a random candidate would do.
+    """
     check_kind("problem", problem, Problem, "as load_problem makes")
     row = find_method(method)
     chosen = check_choice("polish", row.polish if polish is None else polish, POLISHES)
@@ -94,26 +144,35 @@ def make_plan(
     if chosen == "restarts":
         size, search = short_search(problem)
         size = min(size, max(4, max_evaluations))  # something, however small the budget
+        row.breaking(problem.topology)  # refuses what is too large now, not in a later start
     if chosen != "none":
         check_polish_memory(problem)  # now, not when the search is done
     if chosen == "final":
         search = round(SEARCH_SHARE * max_evaluations)
     if population_size is not None:
         size = check_count("population_size", population_size, 4, "a candidate and three others")
-    # A search that is to be polished may be cut short, but has at least one generation.
-    check_count("max_evaluations", max_evaluations, size, "one generation")
-    return Plan(method, size, max(search, size), chosen, settings or {})  # type: ignore[arg-type]
+    is_named = population_size is not None or bool(settings)
+    if chosen != "restarts" or search > 1 or is_named or row.optimizer is not DE:
+        search = max(search, size)  # it may be cut short, but has at least one generation
+    plan = Plan(method, size, search, chosen, settings or {})  # type: ignore[arg-type]
+    least, why = plan.least_evaluations, "for a polish" if plan.is_random else "one generation"
+    check_count("max_evaluations", max_evaluations, least, why)
+    return plan
 
 
 def short_search(problem: Problem) -> tuple[int, int]:
     """Candidates and evaluations of a search that a polish will follow (docs/trainer.md).
 
     With one hidden layer the best of a few random candidates is as good a start as any, fewer in
-    small networks; deeper ones are more often out of tune. Later starts search longer.
+    small networks; deeper ones are more often out of tune. Without a ball, where weights begin
+    small, a single one will do, unless a polish also sets the ridge: that takes so long that a few
+    more cost nothing. Later starts search longer.
     """
-    deep = len(problem.topology.hidden) > 1
-    size = MANY if deep else min(SOME, max(FEW, problem.topology.dim))
-    return size, size
+    if len(problem.topology.hidden) > 1:
+        return MANY, MANY
+    size = min(SOME, max(FEW, problem.topology.dim))
+    is_random = problem.rescale == "none" and problem.alpha != "auto"
+    return size, 1 if is_random else size
 
 
 def luby(n: int) -> int:

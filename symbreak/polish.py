@@ -35,6 +35,8 @@ from symbreak.problems import Problem
 
 #: First damping in the paper's ball and without one, and that at which a step is given up.
 FIRST_DAMPING, FIRST_DAMPING_UNBOUNDED, MAX_DAMPING = 1e-3, 0.1, 1e12
+#: Iterations at most, if nothing else is said.
+ITERATIONS = 200
 #: Cosine between the residual and every column of the Jacobian that counts as a right angle.
 RIGHT_ANGLE = 1e-10
 
@@ -66,7 +68,7 @@ def polish(
     start: Model | ArrayLike,
     problem: Problem,
     *,
-    max_iterations: int = 200,
+    max_iterations: int = ITERATIONS,
     max_evaluations: int | None = None,
     tolerance: float = 1e-6,
 ) -> PolishResult:
@@ -130,7 +132,7 @@ class Polisher:
         problem: Problem,
         theta: ArrayLike,
         *,
-        max_iterations: int = 200,
+        max_iterations: int = ITERATIONS,
         max_evaluations: int | None = None,
         tolerance: float = 1e-6,
         evaluate: Evaluator | None = None,

@@ -1,4 +1,4 @@
-"""One start of a training: generations of an optimiser, then perhaps a polish of its best."""
+"""One start of a training: a search or a random vector, then perhaps a polish."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ import numpy as np
 from numpy.random import Generator
 
 from symbreak._blas import one_blas_thread
-from symbreak._checks import Array, check_choice, check_count, check_kind
+from symbreak._checks import Array, check_choice, check_count, check_finite, check_kind
 from symbreak._random import stream
 from symbreak.evaluation import Evaluator
 from symbreak.evidence import EvidencePolisher, EvidenceResult
 from symbreak.history import History
 from symbreak.methods import find_method, make_optimizer
-from symbreak.optimizers import State
-from symbreak.plans import Plan
-from symbreak.polish import Polisher
+from symbreak.optimizers import Optimizer, State
+from symbreak.optimizers._state import check_saved
+from symbreak.plans import LEAST, Plan, patience
+from symbreak.polish import ITERATIONS, Polisher
 from symbreak.problems import Problem
 
-#: A polish that brings the error down by less than this share in so many iterations has stalled;
-#: if it was let go on all the same, it is slow when it does by less than that share in so many.
-STALLS = {"stalled": (0.02, 3), "slow": (0.003, 20)}
 #: What may end a polish early: at first, when it was let go on, and if nothing shall.
-PATIENCE = ("stalled", "slow", "")
+STALLS = ("stalled", "slow", "")
 #: Seconds that starts in several threads go on before they are looked at.
 SLICE = 0.05
 
@@ -92,19 +90,24 @@ class Start:
     ) -> None:
         self.plan, self.max_evaluations = plan, max_evaluations
         self._problem, self._evaluate = problem, evaluate
-        self._units = plan.units(problem)
-        self.optimizer = make_optimizer(
-            plan.method,
-            problem,
-            seed=seed,
-            population_size=plan.population_size,
-            max_evaluations=plan.search_evaluations,
-            **plan.settings,
-        )
+        self._units, self._patience = plan.units(problem), patience(problem.topology.dim)
+        self._stall = "stalled" if plan.polish == "restarts" and theta is None else ""
+        self.optimizer: Optimizer | None = None  # where there is no search
+        self._random: Array | None = None  # what is polished instead of a candidate of the search
+        if theta is None and plan.is_random:
+            self._random = self._random_theta(seed)
+        elif theta is None:
+            self.optimizer = make_optimizer(
+                plan.method,
+                problem,
+                seed=seed,
+                population_size=plan.population_size,
+                max_evaluations=plan.search_evaluations,
+                **plan.settings,
+            )
         self.history = History(problem, evaluate.solve)
         self._polisher: Polisher | None = None
         self._recent: list[float] = []  # errors after the last iterations of the polish
-        self._stall = "stalled" if plan.polish == "restarts" and theta is None else ""
         self.reason = ""
         if theta is not None:
             self.history.note_errors(theta[None], evaluate(theta[None]), 0)
@@ -119,28 +122,53 @@ class Start:
     def n_evaluations(self) -> int:
         """Work so far, in evaluations."""
         polished = 0 if self._polisher is None else self._polisher.n_evaluations
-        return self.optimizer.n_evaluations + polished
+        return self._n_searched + polished
+
+    @property
+    def _n_searched(self) -> int:
+        return 0 if self.optimizer is None else self.optimizer.n_evaluations
+
+    @property
+    def generation(self) -> int:
+        """Generations of the search so far."""
+        return 0 if self.optimizer is None else self.optimizer.generation
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What the search has counted; of a random start, whether it came to nothing."""
+        if self.optimizer is not None:
+            return self.optimizer.counters
+        return {"nonfinite": int(self._is_nothing)} if self._random is not None else {}
+
+    @property
+    def _is_nothing(self) -> bool:
+        """Whether the polish could not even begin."""
+        return self._polisher is not None and self._polisher.reason == "not finite"
 
     def step(self) -> None:
         """Do one generation, or one iteration of the polish, whose first is also its beginning."""
-        if self._polisher is None and self._is_searching:
-            self._search()
+        if self.optimizer is not None and self._is_searching:
+            self._search(self.optimizer)
         else:
             self._polish(self._polisher or self._begin_polish())
         self._look_ahead()
 
     @property
     def _is_searching(self) -> bool:
-        """Whether another generation has its place; none has, where a vector was given instead."""
-        n = self.optimizer.n_evaluations
-        is_given = n == 0 and self.history.error < np.inf
-        fits = n + self.optimizer.next_size <= min(
-            self.plan.search_evaluations, self.max_evaluations
-        )
-        return self.optimizer.stopped is None and fits and not is_given
+        """Whether another generation has its place."""
+        optimizer, most = self.optimizer, min(self.plan.search_evaluations, self.max_evaluations)
+        if optimizer is None or optimizer.stopped is not None or self._polisher is not None:
+            return False
+        return optimizer.n_evaluations + optimizer.next_size <= most
 
-    def _search(self) -> None:
-        optimizer, history = self.optimizer, self.history
+    def _random_theta(self, seed: int | Generator) -> Array:
+        """A candidate as those that DE begins with."""
+        rng = seed if isinstance(seed, Generator) else np.random.default_rng(seed)
+        theta = rng.uniform(-1, 1, size=self._problem.topology.dim)
+        return theta if self._units is None else theta * self._units
+
+    def _search(self, optimizer: Optimizer) -> None:
+        history = self.history
         asked = optimizer.ask()
         candidates = asked if self._units is None else asked * self._units
         errors = self._evaluate(candidates)
@@ -159,11 +187,13 @@ class Start:
     def _polish(self, polisher: Polisher) -> None:
         polisher.step()
         self._note_polish(polisher)
-        self._recent = [*self._recent[-STALLS["slow"][1] :], polisher.error]
+        self._recent = [*self._recent[-self._patience.slow[1] :], polisher.error]
 
     @property
     def _has_stalled(self) -> bool:
-        share, n = STALLS.get(self._stall, (0.0, len(self._recent)))
+        if not self._stall:
+            return False
+        share, n = self._patience.slow if self._stall == "slow" else self._patience.stalled
         return len(self._recent) > n and self._recent[-1] > (1 - share) * self._recent[-1 - n]
 
     def _note_polish(self, polisher: Polisher) -> None:
@@ -173,21 +203,26 @@ class Start:
 
     def _look_ahead(self) -> None:
         """End, where the next step has no place."""
-        if self._polisher is not None:
+        if self._is_nothing and self.history.error == np.inf:
+            self.reason = "budget"  # as after a search that found nothing: no other would
+        elif self._polisher is not None:
             self.reason = self._polisher.reason or (self._stall if self._has_stalled else "")
         elif not self._is_searching:
-            left = self.max_evaluations - self.optimizer.n_evaluations
-            if self.plan.polish == "none" or self.history.error == np.inf or left < 2:
-                self.reason = self.optimizer.stopped or "budget"
+            left = self.max_evaluations - self._n_searched
+            nothing = self.history.error == np.inf and self._random is None
+            if self.plan.polish == "none" or nothing or left < LEAST:
+                stopped = None if self.optimizer is None else self.optimizer.stopped
+                self.reason = stopped or "budget"
 
     def _begin_polish(self) -> Polisher:
-        kind = _polisher_of(self._problem)
+        kind, most = _polisher_of(self._problem), self._patience.iterations
         if kind is EvidencePolisher:  # whose errors are not of one kind
-            self._stall = ""
+            self._stall, most = "", ITERATIONS
         self._polisher = kind(
             self._problem,
-            self.history.theta,
-            max_evaluations=self.max_evaluations - self.optimizer.n_evaluations,
+            self.history.theta if self._random is None else self._random,
+            max_iterations=most,
+            max_evaluations=self.max_evaluations - self._n_searched,
             evaluate=self._evaluate,
         )
         self._note_polish(self._polisher)
@@ -205,8 +240,9 @@ class Start:
             "reason": self.reason,
             "stall": self._stall,
             "recent": np.array(self._recent),
+            "random": None if self._random is None else self._random.copy(),
             "history": self.history.state(),
-            "optimizer": self.optimizer.state(),
+            "optimizer": None if self.optimizer is None else self.optimizer.state(),
             "polisher": None if self._polisher is None else self._polisher.state(),
         }
 
@@ -216,19 +252,31 @@ class Start:
         check_kind("start", state, dict, "of state()")
         start = cls.__new__(cls)
         start.plan, start._problem, start._evaluate = plan, problem, evaluate
-        start._units = plan.units(problem)
+        start._units, start._patience = plan.units(problem), patience(problem.topology.dim)
         start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)
         start.reason = str(state["reason"])
-        start._stall = check_choice("the state's stall", state["stall"], PATIENCE)
+        start._stall = check_choice("the state's stall", state["stall"], STALLS)
         start._recent = [float(error) for error in state["recent"]]
-        start.optimizer = find_method(plan.method).optimizer.from_state(state["optimizer"])
-        if start.optimizer.dim != problem.topology.dim:
+        start._random = check_saved("random", state["random"], "D?", {"D": problem.topology.dim})
+        if start._random is not None:
+            check_finite("the state's random", start._random)
+        searched, kind = state["optimizer"], find_method(plan.method).optimizer
+        start.optimizer = None if searched is None else kind.from_state(searched)
+        if start.optimizer is not None and start.optimizer.dim != problem.topology.dim:
             raise ValueError(f"the state is of another network than a {problem.topology}.")
         start.history = History.from_state(problem, evaluate.solve, state["history"])
-        polished = state["polisher"]
-        kind = _polisher_of(problem)
-        start._polisher = None if polished is None else kind.from_state(problem, polished)
+        polished, polisher = state["polisher"], _polisher_of(problem)
+        start._polisher = None if polished is None else polisher.from_state(problem, polished)
+        start._check_beginning()
         return start
+
+    def _check_beginning(self) -> None:
+        """A start has a search, or a random vector if its plan says so, or one that was given."""
+        is_given = self.optimizer is None and self._random is None
+        if is_given and (self.plan.polish == "none" or self.history.error == np.inf):
+            raise ValueError("the state is damaged: there is nothing to begin with.")
+        if self._random is not None and (self.optimizer is not None or not self.plan.is_random):
+            raise ValueError("the state is damaged: a random vector takes the place of a search.")
 
 
 def advance(start: Start) -> None:

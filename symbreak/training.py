@@ -28,11 +28,11 @@ from symbreak.evaluation import Evaluator, check_threads, network_error, plain_e
 from symbreak.evidence import Choice
 from symbreak.history import History
 from symbreak.ledger import Ledger
-from symbreak.methods import check_settings, find_method
+from symbreak.methods import check_settings, find_method, make_optimizer
 from symbreak.models import Model
 from symbreak.optimizers import State
 from symbreak.optimizers._state import reading_state
-from symbreak.plans import Plan, make_plan
+from symbreak.plans import LEAST, Plan, make_plan, patience
 from symbreak.polish import check_state_of
 from symbreak.problems import Problem
 from symbreak.records import Progress, RunRecord, versions
@@ -40,8 +40,6 @@ from symbreak.starts import Elsewhere, Start, StartJob, advance, start_seed
 
 #: A budget of evaluations that no run spends: for runs that end by time.
 UNLIMITED = 2**53
-#: A start that has stalled goes on if its error is at most so many times the best one before it.
-PROMISING = 1.2
 
 
 def train(
@@ -63,15 +61,17 @@ def train(
 
     Args:
         problem: From ``load_problem`` or ``Problem.from_arrays``.
-        method: A name in ``METHODS``; or ``"auto"``, short searches with symmetry breaking, each
-            followed by a polish, until their agreement says that it is enough (docs/trainer.md).
+        method: A name in ``METHODS``; or ``"auto"``, short searches with symmetry breaking, or
+            random candidates where they do as well, each followed by a polish, until their
+            agreement says that it is enough (docs/trainer.md).
         max_evaluations: Budget, never exceeded; by default the problem's own, or none if there is
             a ``max_time``.
         max_time: Seconds after which to stop. The record says how many evaluations there were;
             asking for that number gives the same result.
         polish: ``"none"``, a search alone, as in the paper; ``"final"``, a polish at the end;
             ``"restarts"``, a polish after a short search, again and again. By default the method's
-            own: ``"restarts"`` for ``"auto"``, ``"none"`` for the others.
+            own: ``"restarts"`` for ``"auto"``, ``"none"`` for the others. A population or a setting
+            that is named is searched with in every restart.
         seed: Same seed, same result, with any number of threads.
         population_size: Candidates per generation; by default the problem's own.
         threads: Threads of the evaluation, or of independent starts; 0 means one per core.
@@ -158,13 +158,22 @@ class Training:
         self.stopped = ""
         self._running: list[Start] = []
         if initial is not None:
+            self._check_settings()
             theta = check_theta(initial, problem.topology.dim, "initial")
             self._running = [self._new_start(0, theta=theta)]
         elif self._elsewhere is None:
             self._running = [self._new_start(0)]
 
+    def _check_settings(self) -> None:
+        """Refuse settings now, although the first start does not search."""
+        plan = self.plan
+        make_optimizer(
+            plan.method, self.problem, population_size=plan.population_size, **plan.settings
+        )
+
     def _prepare(self, threads: int) -> None:
         """What can be made anew, and is not part of the state."""
+        self._patience = patience(self.problem.topology.dim)
         self._n_parallel = 1
         if self.plan.polish == "restarts":  # one thread each
             self._n_parallel, threads = check_threads(threads), 1
@@ -195,15 +204,20 @@ class Training:
         return self._ledger.n_evaluations + under_way
 
     @property
+    def error(self) -> float:
+        """Best error so far."""
+        done = self._ledger.history.error
+        return min(done, self._running[0].history.error) if self._running else done
+
+    @property
     def progress(self) -> Progress:
         """How far the run has come."""
-        done, under_way = self._ledger.history, self._running[:1]
-        generations = (start.optimizer.generation for start in under_way)
+        generations = sum(start.generation for start in self._running[:1])
         return Progress(
             n_evaluations=self.n_evaluations,
             max_evaluations=self.max_evaluations,
-            error=min([done.error, *(start.history.error for start in under_way)]),
-            generation=len(done.trace) + sum(generations),
+            error=self.error,
+            generation=len(self._ledger.history.trace) + generations,
             n_starts=len(self._ledger.ends),
         )
 
@@ -234,10 +248,12 @@ class Training:
             StartJob(self.problem, self.plan.of_start(number), self.seed, number, left)
             for number in range(first, first + self._n_parallel)
         ]
-        self._running = [
-            Start.from_state(self.problem, job.plan, state, self._evaluate)
-            for job, state in zip(jobs, self._elsewhere(jobs), strict=True)
-        ]
+        states = list(self._elsewhere(jobs))
+        with reading_state():
+            self._running = [
+                Start.from_state(self.problem, job.plan, state, self._evaluate)
+                for job, state in zip(jobs, states, strict=True)
+            ]
 
     def _keep_running(self) -> None:
         """Begin starts, so that there is one for each thread."""
@@ -252,8 +268,8 @@ class Training:
 
     def _is_promising(self, start: Start) -> bool:
         """Whether a start that has stalled should go on: those before it were not much better."""
-        worth = start.history.error <= PROMISING * self._ledger.history.error
-        return start.reason == "stalled" and worth
+        most = self._patience.promising * self._ledger.history.error
+        return start.reason == "stalled" and start.history.error <= most
 
     def _take_over(self, start: Start) -> None:
         """Add what a start has found; decide whether to go on."""
@@ -267,12 +283,12 @@ class Training:
             self.stopped = start.reason
         elif self._finishing:
             self.stopped = "agreement"
-        elif self._left < self.plan.population_size:
-            self.stopped = "budget"
         elif self._ledger.agreement.is_enough and self.problem.alpha == "auto":
             self.stopped = "agreement"  # whose polishes are never cut short
-        elif self._ledger.agreement.is_enough:
+        elif self._ledger.agreement.is_enough and self._left >= LEAST:
             self._finish()
+        elif self._left < self.plan.of_start(len(self._ledger.ends)).least_evaluations:
+            self.stopped = "budget"
 
     def _finish(self) -> None:
         """Polish the best once more, without haste: starts may have ended since they were slow."""

@@ -11,9 +11,9 @@ import pytest
 
 from symbreak import METHODS, Evaluator, Problem, load_problem, train
 from symbreak.optima import Agreement, Optimum, agreement, label_optima
-from symbreak.plans import luby, make_plan
+from symbreak.plans import Patience, luby, make_plan, patience
 from symbreak.starts import run_start
-from symbreak.training import PROMISING, Training
+from symbreak.training import Training
 from tests.states import through_json
 
 
@@ -27,7 +27,21 @@ def table():
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, size=(120, 2))
     y = np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=120)
-    return Problem.from_arrays(X[:80], y[:80], hidden=(4,), validation=(X[80:], y[80:]))
+    return Problem.from_arrays(
+        X[:80], y[:80], hidden=(4,), validation=(X[80:], y[80:]), rescale="none"
+    )
+
+
+def without_ball():
+    return replace(load_problem("sinc"), rescale="none")
+
+
+def long_table():
+    """So many samples that an iteration of a polish costs less than a generation."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(2_000, 3))
+    y = np.tanh(X @ rng.normal(size=3)) + 0.1 * rng.normal(size=2_000)
+    return Problem.from_arrays(X, y, hidden=(3,), rescale="none", output_shift=True)
 
 
 def outcome(record):
@@ -71,7 +85,9 @@ def test_a_run_continued_from_its_state_after_any_step_is_identical(problem, pol
     assert n_steps > 50
 
 
-def test_a_run_ended_by_time_is_the_one_of_its_number_of_evaluations(problem):
+@pytest.mark.parametrize("make", [lambda: load_problem("sinc"), without_ball])
+def test_a_run_ended_by_time_is_the_one_of_its_number_of_evaluations(make):
+    problem = make()
     timed = train(problem, max_time=0.15, seed=5)
     assert timed.stopped in ("time", "agreement")
     counted = train(problem, max_evaluations=timed.n_evaluations, seed=5)
@@ -86,8 +102,10 @@ def test_a_time_of_zero_still_gives_an_answer_in_words(problem):
         train(problem, max_time=-1)
 
 
+@pytest.mark.parametrize("make", [lambda: load_problem("sinc"), without_ball])
 @pytest.mark.parametrize("budget", [40, 41, 777, 2_011, 5_555])
-def test_the_budget_is_never_exceeded(problem, budget):
+def test_the_budget_is_never_exceeded(make, budget):
+    problem = make()
     record = train(problem, max_evaluations=budget, seed=0)
     assert record.n_evaluations <= budget
     assert record.stopped == "budget"
@@ -138,6 +156,85 @@ def test_searches_are_as_long_as_luby_says():
     assert make_plan(load_problem("sinc2d"), "DE", 10**6).of_start(2).search_evaluations == 10**6
 
 
+def test_without_a_ball_most_starts_are_random_unless_a_search_is_asked_for(problem):
+    def lengths(problem, **options):
+        plan = make_plan(problem, "auto", 10**6, **options)
+        return [plan.of_start(n).search_evaluations for n in range(7)]
+
+    searched = [10, 10, 20, 10, 10, 20, 40]
+    free = replace(problem, rescale="none")
+    assert lengths(problem) == searched
+    assert lengths(free) == [1, 1, 20, 1, 1, 20, 40]
+    assert lengths(free, population_size=30) == [30, 30, 60, 30, 30, 60, 120]
+    assert lengths(free, settings={"F": 0.3}) == searched
+    # a polish that sets the ridge is long, whatever it begins with
+    assert lengths(replace(free, alpha="auto")) == searched
+    run = Training(free, seed=3)
+    while run.progress.n_starts == 0:
+        run.step()
+    drawn = np.random.default_rng(3).uniform(-1, 1, size=10)  # one input: units are 1
+    assert run.record().errors[0] == Evaluator(free)(drawn[None])[0]
+    assert run.progress.generation == 0
+
+
+def test_a_random_start_continued_from_its_state_is_identical(problem):
+    problem = replace(problem, rescale="none")
+    options = {"max_evaluations": 3_000, "seed": 2}
+    whole, run = train(problem, **options), Training(problem, **options)
+    while not run.finished:
+        run = Training.from_state(problem, through_json(run.state()))
+        run.step()
+    assert outcome(run.record()) == outcome(whole)
+
+
+def test_a_search_that_comes_later_is_refused_at_once(problem):
+    free, given = replace(problem, rescale="none"), np.full(10, 0.1)
+    with pytest.raises(ValueError, match="F must be a finite number"):
+        train(free, "DE", polish="final", initial=given, F=9.0)
+    with pytest.raises(ValueError, match=r"unexpected keyword argument|unknown setting"):
+        train(free, "DE", polish="restarts", initial=given, nonsense=1)
+    wide = Problem.from_arrays(np.ones((9, 2)), np.arange(9.0), hidden=(12,), rescale="none")
+    with pytest.raises(ValueError, match="brute force"):
+        Training(wide, "DE-SB-BF", polish="restarts", max_evaluations=1_000)
+
+
+def damaged(state, **changes):
+    return state | {"start": state["start"] | changes}
+
+
+def test_a_start_that_begins_with_nothing_or_with_two_things_is_refused(problem):
+    free = replace(problem, rescale="none")
+    state, searching = Training(free).state(), Training(problem).state()
+    for wrong in (
+        damaged(state, random=None),
+        damaged(state, random=np.full(10, np.nan)),
+        damaged(state, random=np.zeros(9)),
+        damaged(state, optimizer=searching["start"]["optimizer"]),
+        state | {"plan": state["plan"] | {"search_evaluations": 3}},
+        state | {"plan": state["plan"] | {"polish": "none"}},
+    ):
+        with pytest.raises(ValueError, match="state"):
+            Training.from_state(free, wrong)
+    with pytest.raises(ValueError, match="nothing to begin with"):
+        Training.from_state(problem, damaged(searching, optimizer=None))
+    assert not Training.from_state(free, state).finished
+
+
+def test_large_networks_are_polished_with_more_patience():
+    assert patience(1) == patience(79) == Patience()
+    assert patience(80) == patience(4_000) == Patience(promising=1.5, iterations=1_000)
+
+
+def test_a_given_network_is_polished_for_as_many_iterations():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 10))
+    for hidden, most in ((3,), 200), ((8,), 1_000):
+        wide = Problem.from_arrays(X, np.tanh(X @ rng.normal(size=(10, 2))), hidden=hidden)
+        run = Training(wide, polish="final", initial=np.full(wide.topology.dim, 0.1))
+        run.step()
+        assert run._running[0]._polisher.max_iterations == most
+
+
 @pytest.mark.parametrize("options", [{}, {"initial": np.full(10, 0.1)}])
 def test_a_run_that_ends_after_any_step_is_that_of_its_number_of_evaluations(problem, options):
     run = Training(problem, seed=5, **options)
@@ -148,13 +245,28 @@ def test_a_run_that_ends_after_any_step_is_that_of_its_number_of_evaluations(pro
             assert outcome(counted) == outcome(run.record())
 
 
+@pytest.mark.parametrize("make", [without_ball, long_table])
+def test_the_same_of_random_starts(make):
+    problem, n_compared = make(), 0
+    run = Training(problem, seed=5, max_evaluations=10**6)
+    while run.progress.n_starts < 8 and not run.finished:
+        run.step()
+        if run.n_evaluations < 3_000:
+            counted = train(problem, max_evaluations=run.n_evaluations, seed=5)
+            assert outcome(counted) == outcome(run.record())
+            n_compared += 1
+    assert n_compared > 50
+
+
 def test_a_polish_that_stalls_is_given_up_unless_it_is_promising(problem):
     record = train(problem, max_evaluations=100_000, seed=1)
     given_up = record.starts[:, 2] < 0
     assert 0 < given_up.sum() < len(given_up)
     assert not given_up[0]  # nothing was better before it
     best = np.minimum.accumulate(record.starts[:, 1])
-    assert np.all(record.starts[1:, 1][given_up[1:]] > PROMISING * best[:-1][given_up[1:]])
+    assert np.all(
+        record.starts[1:, 1][given_up[1:]] > patience(10).promising * best[:-1][given_up[1:]]
+    )
 
 
 def test_first_weights_are_small_where_there_is_no_ball(problem):
@@ -257,8 +369,9 @@ def test_the_most_probable_start_is_kept():
     assert np.array_equal(best.model.output_weights, record.model.output_weights)
 
 
-def test_starts_that_run_elsewhere_give_the_same_result():
-    problem = replace(table(), alpha="auto")
+@pytest.mark.parametrize("alpha", [0.0, "auto"])
+def test_starts_that_run_elsewhere_give_the_same_result(alpha):
+    problem = replace(table(), alpha=alpha)
     here = train(problem, max_evaluations=20_000, seed=3)
     waves = []
 

@@ -21,9 +21,9 @@ from scipy.optimize import least_squares
 
 from symbreak import Evaluator, Problem
 from symbreak.network import fit_output_weights, hidden_outputs
-from symbreak.plans import make_plan
 from symbreak.polish import Polisher
 from symbreak.training import UNLIMITED, Training
+from symbreak.training._plans import make_plan
 
 Train = Callable[[Problem, int, Watch], None]
 

@@ -28,7 +28,7 @@ from distributed import Client
 
 from symbreak.experiments import RunSpec, Store, StudySpec, execute, run_study
 from symbreak.experiments._run import CHECKPOINT_EVERY
-from symbreak.records import RunRecord
+from symbreak.training import RunRecord
 
 STUDY = """
 problems = ["sinc"]

@@ -18,10 +18,9 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 
 from symbreak import Evaluator, Problem
-from symbreak.evidence import EvidenceResult, evidence
-from symbreak.plans import make_plan
 from symbreak.symmetry import align
-from symbreak.training import UNLIMITED
+from symbreak.training import UNLIMITED, EvidenceResult, evidence
+from symbreak.training._plans import make_plan
 
 TABLES = ("cpus", "ethanol", "schools", "diabetes", "quakes", "diamonds")
 STARTS, FEW = 12, 4

@@ -21,8 +21,8 @@ from _timing import Row, Tables, interleaved, median_ratio, run
 from kernel import N_FMA, N_TANH, SMALL, arithmetic, many_multiply_adds, many_tanh
 
 from symbreak import Evaluator, Problem, load_problem
-from symbreak._linearisation import jacobian_cost
-from symbreak.polish import FIRST_DAMPING, Polisher
+from symbreak.polish import Polisher, jacobian_cost
+from symbreak.polish._polisher import FIRST_DAMPING
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests import reference_polish

@@ -27,9 +27,9 @@ from rich.console import Console
 from rich.progress import track
 
 from symbreak import Evaluator, Problem, Topology, load_problem, problem_names
-from symbreak.plans import ITERATIONS_LARGE, Patience, make_plan, patience
 from symbreak.polish import Polisher
 from symbreak.training import UNLIMITED
+from symbreak.training._plans import ITERATIONS_LARGE, Patience, make_plan, patience
 
 PAPER = ("sinc", "inc-sinc", "sinc2d", "sinc3d", "autoenc-circle")
 TABLES = (

@@ -37,7 +37,7 @@ from _tries import GOAL, Results, Try
 from _watch import Enough, Watch
 from rich.console import Console
 
-from symbreak._blas import one_blas_thread
+from symbreak._support.blas import one_blas_thread
 from symbreak.training import UNLIMITED, Training
 
 #: On tables for the rule, these only.

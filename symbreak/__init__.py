@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from symbreak.models import Model
     from symbreak.optimizers import CMAES, DE
     from symbreak.problems import Problem, load_problem, problem_names
-    from symbreak.records import RunRecord
     from symbreak.topology import Topology
-    from symbreak.training import train
+    from symbreak.training import RunRecord, train
 
 __all__ = [
     "CMAES",
@@ -46,7 +45,7 @@ _HOMES = {
     "Evaluator": "symbreak.evaluation",
     "Model": "symbreak.models",
     "Problem": "symbreak.problems",
-    "RunRecord": "symbreak.records",
+    "RunRecord": "symbreak.training",
     "Topology": "symbreak.topology",
     "load_problem": "symbreak.problems",
     "make_optimizer": "symbreak.methods",

@@ -16,8 +16,8 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
-from symbreak._checks import Array, IntArray
-from symbreak._compile import compiled
+from symbreak._support.checks import Array, IntArray
+from symbreak._support.compile import compiled
 from symbreak.activations import ACTIVATIONS
 from symbreak.network import (
     CLASS_SCALE,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symbreak._checks import Array, check_text
+from symbreak._support.checks import Array, check_text
 from symbreak.problems import Scaling
 
 FORMAT, FORMAT_VERSION = "symbreak-model", 1

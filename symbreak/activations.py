@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symbreak._checks import Array, unknown
+from symbreak._support.checks import Array, unknown
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symbreak import _kernels, network
-from symbreak._blas import single_threaded_blas
-from symbreak._checks import (
+from symbreak._support.blas import single_threaded_blas
+from symbreak._support.checks import (
     Array,
     check_count,
     check_finite,
@@ -23,7 +23,7 @@ from symbreak._checks import (
     check_population,
     check_theta,
 )
-from symbreak._compile import is_kept
+from symbreak._support.compile import is_kept
 from symbreak.models import Model
 from symbreak.problems import Problem
 

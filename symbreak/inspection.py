@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbreak._checks import Array, check_kind
+from symbreak._support.checks import Array, check_kind
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem
 

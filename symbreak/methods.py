@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._checks import check_choice, check_population, shown, unknown
+from symbreak._support.checks import check_choice, check_population, shown, unknown
 from symbreak.optimizers import CMAES, DE, Optimizer
 from symbreak.problems import Problem
 from symbreak.symmetry import (

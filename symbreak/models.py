@@ -16,18 +16,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symbreak._blas import single_threaded_blas
-from symbreak._checks import (
-    Array,
-    as_matrix,
-    check_choice,
-    check_finite,
-    check_kind,
-    check_magnitude,
-    check_path,
-    check_vectors,
-    shown,
-)
 from symbreak._model_file import (
     FORMAT,
     FORMAT_VERSION,
@@ -40,7 +28,19 @@ from symbreak._model_file import (
     read_scaling,
     read_text,
 )
-from symbreak._writing import write_text
+from symbreak._support.blas import single_threaded_blas
+from symbreak._support.checks import (
+    Array,
+    as_matrix,
+    check_choice,
+    check_finite,
+    check_kind,
+    check_magnitude,
+    check_path,
+    check_vectors,
+    shown,
+)
+from symbreak._support.writing import write_text
 from symbreak.activations import find_activation
 from symbreak.network import hidden_outputs, mean_square
 from symbreak.problems import Dataset, Scaling, Task

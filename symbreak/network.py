@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from symbreak._checks import Array, Mask
+from symbreak._support.checks import Array, Mask
 from symbreak.topology import Topology
 
 Rescale = Literal["unit", "radius", "none"]

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._checks import IntArray, check_text, shown
+from symbreak._support.checks import IntArray, check_text, shown
 from symbreak.activations import TANH, Activation, find_activation
 
 Entry = TypeVar("Entry", bound=np.generic)

@@ -26,17 +26,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from symbreak import Model, _estimation, _fitting
-from symbreak._estimation import (
+from symbreak import Model
+from symbreak.estimators import EvolvedAutoencoder, EvolvedMLPClassifier, EvolvedMLPRegressor, _base
+from symbreak.estimators._base import EvolvedNetwork
+from symbreak.fitting import (
     POLISH_SAMPLES,
     SEARCH_SAMPLES,
+    _estimation,
     loss_of,
     merge_samples,
     part_of,
     refitted,
 )
-from symbreak._fitting import EvolvedNetwork
-from symbreak.estimators import EvolvedAutoencoder, EvolvedMLPClassifier, EvolvedMLPRegressor
 
 ALL = (EvolvedMLPRegressor, EvolvedMLPClassifier, EvolvedAutoencoder)
 quickly = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -353,14 +354,14 @@ def test_ctrl_c_while_ridges_compete_keeps_the_best_and_a_second_one_stops(
 ):
     X, y, labels = table()
     y = labels if estimator is EvolvedMLPClassifier else y
-    original, n_signals = getattr(_fitting, last), 1
+    original, n_signals = getattr(_base, last), 1
 
     def interrupted(*args):
         for _ in range(n_signals):
             signal.raise_signal(signal.SIGINT)
         return original(*args)
 
-    monkeypatch.setattr(_fitting, last, interrupted)
+    monkeypatch.setattr(_base, last, interrupted)
     with pytest.warns(UserWarning, match="Training interrupted by user"):
         model = fitted(estimator, X, y, max_evaluations=15_000)
     assert model.score(X, y) > 0.8

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symbreak import Evaluator, Problem, Topology, models
-from symbreak._writing import write_text
+from symbreak._support.writing import write_text
 from symbreak.activations import ACTIVATIONS
 from symbreak.models import Model
 from symbreak.problems import Scaling

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import check_kind
+from symbreak._support.checks import check_kind
 from symbreak.analysis._arguments import check_frame
 from symbreak.analysis._paper import (
     PAPER_METHODS,

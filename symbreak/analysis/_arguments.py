@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import check_count, check_kind, check_text, shown
+from symbreak._support.checks import check_count, check_kind, check_text, shown
 from symbreak.analysis._lineup import Lineup
 from symbreak.analysis._style import Look, Looks
 

@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from symbreak._checks import check_flag, check_text
+from symbreak._support.checks import check_flag, check_text
 from symbreak.analysis._arguments import WHOSE, check_counted, check_frame, check_looks, check_names
 from symbreak.analysis._style import (
     GREY,

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from symbreak._checks import Array
+from symbreak._support.checks import Array
 from symbreak.analysis._paper import PAPER_METHODS
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW, LEVEL, pairwise

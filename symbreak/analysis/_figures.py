@@ -14,9 +14,9 @@ from pathlib import Path
 import altair as alt
 import vl_convert
 
-from symbreak._checks import shown
-from symbreak._processes import detached_start, end_with_parent
-from symbreak._writing import write_bytes
+from symbreak._support.checks import shown
+from symbreak._support.processes import detached_start, end_with_parent
+from symbreak._support.writing import write_bytes
 
 FORMATS = ("svg", "png", "pdf")
 #: Enough for print and for screens; PNG takes a third of the time and space.

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import Array, check_kind, check_text
+from symbreak._support.checks import Array, check_kind, check_text
 from symbreak.analysis._fits import Fit
 from symbreak.analysis._style import GREY, HEIGHT, ROLE_LOOKS, WIDTH, styled, titled
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import Array
+from symbreak._support.checks import Array
 from symbreak.experiments import Archive, Store, StoreError
 from symbreak.inspection import Score, scores
 from symbreak.models import Model

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import Array
+from symbreak._support.checks import Array
 from symbreak.analysis._style import GREY, ROLE_LOOKS, styled
 from symbreak.symmetry import (
     Breaking,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from symbreak._checks import check_kind, shown
+from symbreak._support.checks import check_kind, shown
 from symbreak.analysis._paper import PAPER_METHODS
 
 #: What a method is in its family, in the order of tables and legends.

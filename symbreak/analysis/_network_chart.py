@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import Array, check_kind
+from symbreak._support.checks import Array, check_kind
 from symbreak.analysis._style import GREY, styled
 from symbreak.models import Model
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from symbreak._checks import check_flag
+from symbreak._support.checks import check_flag
 
 #: The methods that the paper compares, in the order of its table.
 PAPER_METHODS = {

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import check_kind
+from symbreak._support.checks import check_kind
 from symbreak.problems import Dataset, Problem
 
 WIDTH, HEIGHT = 320, 240

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from symbreak._checks import check_callable, check_count, check_path
-from symbreak._writing import write_text
+from symbreak._support.checks import check_callable, check_count, check_path
+from symbreak._support.writing import write_text
 from symbreak.analysis import _tables
 from symbreak.analysis._figures import (
     USUAL_FORMATS,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import shown
+from symbreak._support.checks import shown
 from symbreak.analysis import _statistics, _targets
 from symbreak.analysis._agreement import Agreement, agreement
 from symbreak.analysis._fits import Fit, best_fits

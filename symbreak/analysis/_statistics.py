@@ -19,8 +19,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from symbreak._checks import Array, check_text
-from symbreak._random import stream
+from symbreak._support.checks import Array, check_text
+from symbreak._support.random import stream
 from symbreak.analysis._arguments import check_bootstrap, check_frame, check_lineup
 from symbreak.analysis._lineup import Lineup
 

@@ -13,7 +13,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._checks import check_kind, check_path
+from symbreak._support.checks import check_kind, check_path
 from symbreak.analysis._lineup import Lineup
 
 

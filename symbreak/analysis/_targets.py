@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from symbreak._checks import Array, IntArray, check_flag, check_real, shown
-from symbreak._random import stream
+from symbreak._support.checks import Array, IntArray, check_flag, check_real, shown
+from symbreak._support.random import stream
 from symbreak.analysis._arguments import check_bootstrap, check_counted, check_frame, check_lineup
 from symbreak.analysis._lineup import Lineup
 

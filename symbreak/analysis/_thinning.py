@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import Array
+from symbreak._support.checks import Array
 
 #: Points per curve, one every five pixels.
 N_POINTS = 60

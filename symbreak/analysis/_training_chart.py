@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from symbreak._checks import Array, IntArray, check_finite, check_kind, check_vectors
+from symbreak._support.checks import Array, IntArray, check_finite, check_kind, check_vectors
 from symbreak.analysis._style import GREY, HEIGHT, WIDTH, log_switch, styled, switched
 from symbreak.models import Model
 from symbreak.problems import Problem

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from symbreak._checks import check_kind
+from symbreak._support.checks import check_kind
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW
 

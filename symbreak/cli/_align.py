@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from symbreak._writing import write_bytes, write_text
+from symbreak._support.writing import write_bytes, write_text
 from symbreak.cli._console import check_out, console, shown
 from symbreak.models import Model
 from symbreak.problems import read_arrays

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from symbreak._checks import check_choice
-from symbreak._writing import write_bytes
+from symbreak._support.checks import check_choice
+from symbreak._support.writing import write_bytes
 from symbreak.cli._console import check_out, console, shown
 from symbreak.export import to_c, to_onnx, to_python
 from symbreak.models import Model

@@ -13,8 +13,8 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from symbreak._checks import Array
-from symbreak._writing import write_text
+from symbreak._support.checks import Array
+from symbreak._support.writing import write_text
 from symbreak.cli._console import check_out, console, few, shown
 from symbreak.models import Model
 from symbreak.problems import Table, read_table

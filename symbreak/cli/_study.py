@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from symbreak._checks import check_count, check_real
+from symbreak._support.checks import check_count, check_real
 from symbreak.cli._console import console, counted
 from symbreak.cli._study_view import StudyView, duration
 from symbreak.experiments import (

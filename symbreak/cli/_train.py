@@ -20,18 +20,16 @@ from symbreak import (
     Topology,
     load_problem,
     problem_names,
-    records,
     train,
     training,
 )
-from symbreak._checks import unknown
-from symbreak._estimation import classified
-from symbreak._interrupts import deferred_interrupts
-from symbreak._ridge import is_worthwhile, with_validated_ridge
+from symbreak._support.checks import unknown
+from symbreak._support.interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import CHARTS, check_out, console, few, shown
 from symbreak.evaluation import plain_error
+from symbreak.fitting import classified, is_worthwhile, with_validated_ridge
 from symbreak.inspection import is_constant
 from symbreak.models import Model
 from symbreak.problems import read_problem, read_table
@@ -273,14 +271,14 @@ def _progress() -> Progress:
 
 def _show_progress(
     bars: Progress, task: TaskID, stop: threading.Event, max_time: float | None
-) -> Callable[[records.Progress], bool]:
+) -> Callable[[training.Progress], bool]:
     """A callback that moves a bar ten times a second; generations are much shorter.
 
     Of a run that ends by time, the bar shows the time.
     """
     started, shown_at = time.monotonic(), 0.0
 
-    def show(progress: records.Progress) -> bool:
+    def show(progress: training.Progress) -> bool:
         nonlocal shown_at
         if (now := time.monotonic()) - shown_at > 0.1:
             shown_at = now

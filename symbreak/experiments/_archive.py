@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from symbreak._checks import check_kind, check_path
+from symbreak._support.checks import check_kind, check_path
 from symbreak.experiments._errors import StoreError
 from symbreak.experiments._export import file_name
 from symbreak.experiments._store import Store

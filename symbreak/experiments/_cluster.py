@@ -21,7 +21,7 @@ import dask
 from distributed import Client, Future, KilledWorker
 from distributed.comm import CommClosedError
 
-from symbreak._interrupts import deferred_interrupts
+from symbreak._support.interrupts import deferred_interrupts
 from symbreak.experiments._connection import connect
 from symbreak.experiments._crew import Crew
 from symbreak.experiments._errors import ClusterError

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from symbreak.experiments._codec import PackedArray, decompress, inflate
 from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
 from symbreak.models import MAX_FILE, Model
-from symbreak.records import RunRecord
+from symbreak.training import RunRecord
 
 Row: TypeAlias = dict[str, Any]
 

@@ -14,8 +14,8 @@ from typing import Any
 from distributed import Client, LocalCluster, Nanny, Security, Worker, WorkerPlugin
 from distributed.comm.addressing import get_address_host
 
-from symbreak._checks import check_count, check_path
-from symbreak._processes import detached_start, without_script
+from symbreak._support.checks import check_count, check_path
+from symbreak._support.processes import detached_start, without_script
 from symbreak.experiments._errors import ClusterError
 
 #: Bytes of a scheduler file; Dask's have some hundred, and some more for each worker.

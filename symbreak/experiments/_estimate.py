@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from symbreak._checks import check_kind, check_real
+from symbreak._support.checks import check_kind, check_real
 from symbreak.experiments._spec import RunSpec
 from symbreak.network import evaluation_cost
 

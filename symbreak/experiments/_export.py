@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from symbreak._checks import check_kind, check_path
+from symbreak._support.checks import check_kind, check_path
 from symbreak._version import __version__
 from symbreak.experiments._store import Store
 

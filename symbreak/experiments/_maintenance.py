@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from symbreak._checks import check_path, shown
+from symbreak._support.checks import check_path, shown
 from symbreak.experiments._codec import inflate
 from symbreak.experiments._columns import Row, fingerprint, packed_of, read_model
 from symbreak.experiments._database import Database

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from symbreak._blas import one_blas_thread
-from symbreak._checks import check_callable, check_kind, check_real
+from symbreak._support.blas import one_blas_thread
+from symbreak._support.checks import check_callable, check_kind, check_real
 from symbreak.experiments._spec import RunSpec
 from symbreak.optimizers import State
 from symbreak.training import Progress, RunRecord, Training

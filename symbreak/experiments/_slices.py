@@ -24,8 +24,7 @@ from symbreak.experiments._identity import Facts, facts_of
 from symbreak.experiments._run import CheckpointError, execute
 from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
 from symbreak.optimizers import State
-from symbreak.records import RunRecord, versions
-from symbreak.training import Progress
+from symbreak.training import Progress, RunRecord, versions
 
 #: What must be the same everywhere, since results depend on it.
 NEEDED = ("symbreak", "numerics", "python", "numpy", "scipy", "numba")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
-from symbreak._checks import (
+from symbreak._support.checks import (
     check_choice,
     check_count,
     check_kind,

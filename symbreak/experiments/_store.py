@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
-from symbreak._checks import check_choice, check_count, check_kind, check_path, check_text
+from symbreak._support.checks import check_choice, check_count, check_kind, check_path, check_text
 from symbreak.experiments import _frames
 from symbreak.experiments._codec import PackedArray, join_state, pack, split_state, unpack
 from symbreak.experiments._columns import (
@@ -38,7 +38,7 @@ from symbreak.experiments._schema import TABLES
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._study import StudySpec
 from symbreak.models import Model
-from symbreak.records import RunRecord
+from symbreak.training import RunRecord
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from symbreak._checks import (
+from symbreak._support.checks import (
     check_choice,
     check_count,
     check_kind,

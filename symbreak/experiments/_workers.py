@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from symbreak._checks import (
+from symbreak._support.checks import (
     check_callable,
     check_count,
     check_flag,
@@ -27,8 +27,8 @@ from symbreak._checks import (
     check_real,
     shown,
 )
-from symbreak._interrupts import deferred_interrupts
-from symbreak._processes import detached_start, end_with_parent
+from symbreak._support.interrupts import deferred_interrupts
+from symbreak._support.processes import detached_start, end_with_parent
 from symbreak.experiments._errors import StoreError
 from symbreak.experiments._lock import only_driver
 from symbreak.experiments._run import CHECKPOINT_EVERY, CheckpointError, execute

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from symbreak._checks import Array, check_choice, check_text, shown
+from symbreak._support.checks import Array, check_choice, check_text, shown
 from symbreak.export._parts import check_model, facts, labels
 from symbreak.models import Model
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbreak._checks import Array
+from symbreak._support.checks import Array
 from symbreak.export._parts import check_model, facts, labels
 from symbreak.models import Model
 

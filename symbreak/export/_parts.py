@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from symbreak._checks import check_kind
+from symbreak._support.checks import check_kind
 from symbreak._version import __version__
 from symbreak.models import Model
 

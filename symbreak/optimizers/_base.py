@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._checks import (
+from symbreak._support.checks import (
     Array,
     Mask,
     check_count,
@@ -24,7 +24,7 @@ from symbreak._checks import (
     shown,
     unknown,
 )
-from symbreak._compile import compiled
+from symbreak._support.compile import compiled
 from symbreak.optimizers._state import (
     State,
     check_saved,

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._blas import one_blas_thread
-from symbreak._checks import (
+from symbreak._support.blas import one_blas_thread
+from symbreak._support.checks import (
     Array,
     check_finite,
     check_flag,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symbreak._checks import Array, IntArray, Mask
-from symbreak._compile import compiled
+from symbreak._support.checks import Array, IntArray, Mask
+from symbreak._support.compile import compiled
 
 _compiled = compiled(error_model="numpy")
 

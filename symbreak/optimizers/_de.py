@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from symbreak._checks import Array, Mask, check_choice, check_finite, check_flag, check_real
-from symbreak._compile import compiled
+from symbreak._support.checks import Array, Mask, check_choice, check_finite, check_flag, check_real
+from symbreak._support.compile import compiled
 from symbreak.optimizers._base import Optimizer
 from symbreak.optimizers._state import State
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from symbreak._checks import shown, unknown
+from symbreak._support.checks import shown, unknown
 
 State = dict[str, Any]
 

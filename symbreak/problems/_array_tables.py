@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from symbreak._checks import Array, check_path
+from symbreak._support.checks import Array, check_path
 from symbreak.problems._tables import (
     MAX_BYTES,
     Faults,

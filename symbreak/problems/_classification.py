@@ -7,7 +7,7 @@ from importlib import resources
 import numpy as np
 from numpy.random import Generator
 
-from symbreak._checks import Array, IntArray
+from symbreak._support.checks import Array, IntArray
 from symbreak.problems._registry import Pair, register_problem
 
 Division = tuple[Pair, Pair, Pair]

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._checks import Array, check_count, check_finite, check_memory, check_vectors, shown
+from symbreak._support.checks import (
+    Array,
+    check_count,
+    check_finite,
+    check_memory,
+    check_vectors,
+    shown,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._checks import check_choice, check_path, check_real, check_text, shown
-from symbreak._random import stream
+from symbreak._support.checks import check_choice, check_path, check_real, check_text, shown
+from symbreak._support.random import stream
 from symbreak.problems._array_tables import ParquetTable, read_npz
 from symbreak.problems._problem import Problem, Task
 from symbreak.problems._tables import Table, find_columns, is_number, kind_of

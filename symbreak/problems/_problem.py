@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._checks import (
+from symbreak._support.checks import (
     Array,
     as_matrix,
     check_choice,

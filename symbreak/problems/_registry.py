@@ -8,8 +8,8 @@ from typing import Any
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._checks import check_text, unknown
-from symbreak._random import stream
+from symbreak._support.checks import check_text, unknown
+from symbreak._support.random import stream
 from symbreak.problems._problem import Problem
 from symbreak.topology import Topology
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from symbreak._checks import Array
+from symbreak._support.checks import Array
 from symbreak.problems._registry import Pair, register_problem
 
 NOISE = 5e-3  # standard deviation

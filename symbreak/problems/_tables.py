@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from symbreak._checks import Array, IntArray, shown, unknown
+from symbreak._support.checks import Array, IntArray, shown, unknown
 
 #: Neither an expanded file nor a table may be larger.
 MAX_BYTES = 2 * 2**30

@@ -18,7 +18,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._checks import Array
+from symbreak._support.checks import Array
 from symbreak.problems._tables import (
     MAX_BYTES,
     Faults,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from symbreak._checks import Array, IntArray, Mask
-from symbreak._compile import compiled
+from symbreak._support.checks import Array, IntArray, Mask
+from symbreak._support.compile import compiled
 
 Scratch = tuple[Array, Array, Array, IntArray, IntArray, Mask]
 

@@ -16,9 +16,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from symbreak._blas import single_threaded_blas
-from symbreak._checks import MAX_MAGNITUDE, Array, IntArray, Mask
-from symbreak._compile import compiled
+from symbreak._support.blas import single_threaded_blas
+from symbreak._support.checks import MAX_MAGNITUDE, Array, IntArray, Mask
+from symbreak._support.compile import compiled
 from symbreak.symmetry._assignment import (
     MIN_GAIN,
     apply_choice,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._checks import (
+from symbreak._support.checks import (
     Array,
     IntArray,
     check_choice,

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._blas import single_threaded_blas
-from symbreak._checks import (
+from symbreak._support.blas import single_threaded_blas
+from symbreak._support.checks import (
     Array,
     IntArray,
     Mask,
@@ -28,7 +28,7 @@ from symbreak._checks import (
     check_vectors,
     shown,
 )
-from symbreak._compile import compiled, inlined
+from symbreak._support.compile import compiled, inlined
 from symbreak.symmetry._assignment import sweep
 from symbreak.symmetry._chain import move_to_nearest
 from symbreak.symmetry.operators import symmetry_table

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._checks import (
+from symbreak._support.checks import (
     Array,
     as_matrix,
     check_choice,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symbreak._checks import (
+from symbreak._support.checks import (
     Array,
     IntArray,
     check_count,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from symbreak import Evaluator, Model, Problem, Topology, load_problem, symmetry
-from symbreak._writing import write_text
+from symbreak._support.writing import write_text
 from symbreak.activations import find_activation
 from symbreak.evaluation import network_error
 from symbreak.problems import Dataset, Scaling, read_problem, read_table

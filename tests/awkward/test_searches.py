@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from symbreak import CMAES, DE, make_optimizer, symmetry, train
-from symbreak.evidence import EvidencePolisher, evidence
 from symbreak.methods import find_method, population_size_of
 from symbreak.optimizers import Optimizer
 from symbreak.polish import Polisher, polish
-from symbreak.training import Training
+from symbreak.training import Training, evidence
+from symbreak.training._evidence import EvidencePolisher
 from tests.awkward.values import CALLABLE, NET, PROBLEM, THETA, complaints, each, each_in_state
 
 SETTINGS = ("population_size", "max_evaluations", "breaking", "initial_population", "seed")

@@ -20,10 +20,10 @@ from symbreak import load_problem, train
 from symbreak.estimators import EvolvedMLPRegressor
 from symbreak.experiments import ClusterError, Store, StudySpec, run_study
 from symbreak.experiments._connection import connect
-from symbreak.starts import run_start
+from symbreak.training import run_start
 from tests.experiments.dask_processes import SLICE, DaskProcesses, Proxy, start_on_cluster
 from tests.experiments.processes import DEADLINE, finish, is_begun, results, wait_for
-from tests.pages import ROOT, fenced
+from tests.pages.blocks import ROOT, fenced
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills processes by signals")
 

@@ -49,8 +49,8 @@ for name in {names}:
     except ModuleNotFoundError as error:  # of an extra that is not installed
         assert error.name.split(".")[0] in {extras}, error
 
-from symbreak._checks import total_memory
-from symbreak._processes import detached_start
+from symbreak._support.checks import total_memory
+from symbreak._support.processes import detached_start
 from symbreak.experiments import Store, StudySpec, check_store
 total_memory()
 with detached_start():

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbreak import Topology, load_problem, problem_names
-from symbreak.history import SPREAD_FREE
 from symbreak.symmetry import (
     ExhaustiveBreaking,
     InvariantBreaking,
@@ -18,6 +17,7 @@ from symbreak.symmetry import (
     spread_cost,
 )
 from symbreak.symmetry import alignment as module
+from symbreak.training._history import SPREAD_FREE
 from tests.strategies import seeds, topologies
 
 NETS = topologies(max_layers=3, max_width=3, max_replicas=3_000)

@@ -1,0 +1,1 @@
+"""The ground: argument checks, compiled functions, threads, signals, processes, files."""

@@ -1,0 +1,13 @@
+"""Small networks in the interface of scikit-learn (``pip install 'symbreak[sklearn]'``)."""
+
+from symbreak.estimators._estimators import (
+    EvolvedAutoencoder,
+    EvolvedMLPClassifier,
+    EvolvedMLPRegressor,
+)
+
+__all__ = [
+    "EvolvedAutoencoder",
+    "EvolvedMLPClassifier",
+    "EvolvedMLPRegressor",
+]

@@ -1,0 +1,355 @@
+"""Compiled linearisation: the Jacobian of variable projection and its normal equations.
+
+With ``W`` the best output weights of ``A(theta)``, the residual is ``r = P y`` with ``P`` the
+projection off the columns of ``A``. Kaufman's Jacobian is ``J = -P (dA) W``: what it leaves out
+of the true one is orthogonal to ``r``, so that the gradient ``J' r`` is exact. A ridge adds rows
+``sqrt(alpha) I`` under ``A``, sample weights scale rows; neither changes the formulas.
+
+Samples are contiguous as in ``_kernels``, padded with zeros to whole blocks, so that no K x D
+matrix is needed. Twin: ``tests/reference_polish.py``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from symbreak._kernels import (
+    _LOGISTIC,
+    _RELU,
+    _SIN,
+    _SOFTSIGN,
+    _TANH,
+    SAMPLE_BLOCK,
+    _compiled,
+    _compiled_sum,
+    _dot,
+    _subtract_and_dot,
+    _tanh,
+    held_squares,
+)
+from symbreak._support.checks import Array, IntArray
+from symbreak.network import MIN_OVER_ROUNDING, ROUNDING
+
+#: Rows of ``J J'`` that are multiplied at once: half of the products are never needed.
+PANEL = 48
+
+
+@_compiled
+def _activate(code: int, x: Array, slope: Array) -> None:
+    """Replace weighted sums ``x`` by the activation, and write its derivative."""
+    if code == _TANH:
+        for k in range(len(x)):
+            a = _tanh(x[k])
+            x[k], slope[k] = a, 1.0 - a * a
+    elif code == _SIN:
+        for k in range(len(x)):
+            z = x[k]
+            x[k], slope[k] = math.sin(z), math.cos(z)
+    elif code == _SOFTSIGN:
+        for k in range(len(x)):
+            s = 1.0 / (1.0 + abs(x[k]))
+            x[k], slope[k] = x[k] * s, s * s
+    elif code == _LOGISTIC:
+        for k in range(len(x)):
+            a = 0.5 + 0.5 * _tanh(0.5 * x[k])
+            x[k], slope[k] = a, a * (1.0 - a)
+    elif code == _RELU:
+        for k in range(len(x)):
+            positive = x[k] > 0.0
+            x[k], slope[k] = x[k] if positive else 0.0, 1.0 if positive else 0.0
+    else:  # one that was forgotten here
+        x[:] = slope[:] = np.nan
+
+
+@_compiled
+def _weighted_sum(w: Array, x: Array, source: int, a: int, z: Array) -> None:
+    """``z[k] = w . x[source :, a + k] + tau``, ``w`` ending in ``tau``."""
+    fan_in, m = len(w) - 1, len(z)
+    z[:] = w[fan_in]
+    for i in range(fan_in):
+        w0, x0 = w[i], x[source + i, a : a + m]
+        for k in range(m):
+            z[k] = z[k] + w0 * x0[k]
+
+
+@_compiled
+def forward(theta: Array, sizes: IntArray, code: int, x: Array, slope: Array) -> None:
+    """Write outputs of all hidden neurons below the inputs in ``x``, and their slopes.
+
+    x, slope (N_1 + hidden neurons, samples); the first N_1 rows of x hold the inputs.
+    """
+    samples = x.shape[1]
+    for first in range(0, samples, SAMPLE_BLOCK):
+        last = min(first + SAMPLE_BLOCK, samples)
+        p, source = 0, 0
+        for h in range(len(sizes) - 2):
+            target = source + sizes[h]
+            for n in range(sizes[h + 1]):
+                z = x[target + n, first:last]
+                _weighted_sum(theta[p : p + sizes[h] + 1], x, source, first, z)
+                _activate(code, z, slope[target + n, first:last])
+                p += sizes[h] + 1
+            source = target
+
+
+@_compiled_sum
+def _subtract(v: Array, d: float, a: Array) -> None:
+    for k in range(len(v)):
+        v[k] = v[k] - d * a[k]
+
+
+@_compiled
+def _scale(v: Array, factor: float) -> None:
+    for k in range(len(v)):
+        v[k] *= factor
+
+
+@_compiled
+def orthogonalise(V: Array, n: int, R: Array, norms: Array) -> None:
+    """Make the first ``n`` rows of V orthonormal and the others residuals, by Gram-Schmidt.
+
+    The rule of dependent columns is ``_kernels._project_out``'s; they become zero and have norm
+    0. ``R`` (n, rows) gets the coefficients: row c was ``sum_j R[j, c] v_j`` for ``v_j`` before
+    it was normalised. norms (n,) are the squares of the lengths of the ``v_j``.
+    """
+    noise = np.empty(len(V))
+    for c in range(len(V)):
+        noise[c] = ROUNDING**2 * _dot(V[c], V[c])
+    for j in range(n):
+        R[j] = 0.0
+        s = _dot(V[j], V[j])
+        if s <= MIN_OVER_ROUNDING**2 * noise[j]:
+            norms[j] = 0.0
+            V[j] = 0.0
+            continue
+        norms[j] = s
+        R[j, j] = 1.0
+        for c in range(j + 1, len(V)):
+            d = _dot(V[j], V[c]) / s
+            R[j, c] = d
+            noise[c] += d * d * (noise[j] + ROUNDING**2 * s)
+            _subtract(V[c], d, V[j])
+        _scale(V[j], 1.0 / math.sqrt(s))
+    for j in range(1, n):  # once more: what rounding left of nearly dependent ones
+        if norms[j] > 0.0:
+            for i in range(j):
+                _subtract(V[j], _dot(V[i], V[j]), V[i])
+            _scale(V[j], 1.0 / math.sqrt(_dot(V[j], V[j])))
+
+
+@_compiled
+def solve_output_weights(R: Array, norms: Array, W: Array) -> None:
+    """Output weights W (n, q) from what ``orthogonalise`` found; dependent columns get none."""
+    n, q = W.shape
+    for j in range(n - 1, -1, -1):
+        for o in range(q):
+            total = 0.0
+            if norms[j] > 0.0:
+                total = R[j, n + o]
+                for c in range(j + 1, n):
+                    total -= R[j, c] * W[c, o]
+            W[j, o] = total
+
+
+@_compiled
+def fit(
+    theta: Array,
+    sizes: IntArray,
+    code: int,
+    output_shift: bool,
+    alpha: float,
+    x: Array,
+    slope: Array,
+    root_weights: Array,
+    YT: Array,
+    V: Array,
+    R: Array,
+    norms: Array,
+    W: Array,
+) -> float:
+    """Best output weights W, an orthonormal basis and residuals in V; the sum to minimise.
+
+    root_weights (samples,) are square roots of sample weights, 0 in the padding; YT (q, samples)
+    targets; V (n + q, samples and then n for the ridge), n counting the output shift.
+    The sum is that of squares of residuals, plus ``alpha`` times those of theta, as
+    ``held_squares`` counts them, and of W.
+    """
+    samples, (n, q) = x.shape[1], W.shape
+    n_last, top = sizes[-2], len(x) - sizes[-2]
+    forward(theta, sizes, code, x, slope)
+    for j in range(n + q):
+        V[j, samples:] = 0.0
+        for k in range(samples):
+            v = x[top + j, k] if j < n_last else (1.0 if j < n else YT[j - n, k])
+            V[j, k] = root_weights[k] * v
+    if alpha > 0.0:
+        for j in range(n_last):
+            V[j, samples + j] = math.sqrt(alpha)
+    orthogonalise(V, n, R, norms)
+    solve_output_weights(R, norms, W)
+    total = alpha * held_squares(theta, sizes) if alpha > 0.0 else 0.0
+    for o in range(q):
+        total += _dot(V[n + o], V[n + o])
+    return total
+
+
+@_compiled
+def _derivatives(
+    theta: Array,
+    sizes: IntArray,
+    x: Array,
+    slope: Array,
+    root_weights: Array,
+    weights: Array,
+    first: int,
+    B: Array,
+    delta: Array,
+) -> None:
+    """Derivatives of one output by theta, for samples from ``first`` on, into B (D, samples).
+
+    By back-propagation; weights (>= N_{L-1},) are those of the output, held fixed. The shift's
+    row of a neuron is the derivative by its weighted sum. delta (widest, samples) is scratch.
+    """
+    m = B.shape[1]
+    target, p = len(x) - sizes[-2], len(B)
+    for n in range(sizes[-2]):
+        for k in range(m):
+            s = root_weights[first + k] * slope[target + n, first + k]
+            delta[n, k] = weights[n] * s
+    for h in range(len(sizes) - 3, -1, -1):
+        fan_in, row = sizes[h], sizes[h] + 1
+        source = target - fan_in
+        p -= sizes[h + 1] * row
+        for n in range(sizes[h + 1]):
+            d, shift = delta[n], B[p + n * row + fan_in]
+            for i in range(fan_in):
+                b, xi = B[p + n * row + i], x[source + i, first : first + m]
+                for k in range(m):
+                    b[k] = d[k] * xi[k]
+            for k in range(m):
+                shift[k] = d[k]
+        if h > 0:
+            for i in range(fan_in):
+                d, s = delta[i], slope[source + i, first : first + m]
+                d[:] = 0.0
+                for n in range(sizes[h + 1]):
+                    w, reader = theta[p + n * row + i], B[p + n * row + fan_in]
+                    for k in range(m):
+                        d[k] = d[k] + w * reader[k]
+                for k in range(m):
+                    d[k] = d[k] * s[k]
+        target = source
+
+
+@_compiled
+def _add_gram(J: Array, G: Array) -> None:
+    """``G += J J'`` in its lower triangle, panel by panel."""
+    D = len(J)
+    for a in range(0, D, PANEL):
+        b = min(a + PANEL, D)
+        product = np.dot(J[a:], J[a:b].T)
+        for i in range(a, D):
+            for j in range(a, min(b, i + 1)):
+                G[i, j] += product[i - a, j - a]
+
+
+@_compiled
+def _rotate_outputs(W: Array, residuals: Array, weights: Array, rotated: Array) -> int:
+    """Replace the q outputs by as few as the rows of W (n, q) span; returns how many.
+
+    Turning the outputs turns residuals and derivatives alike, and where all weights are zero
+    there are no derivatives: more outputs than hidden neurons, or classes whose targets add up
+    to one, need fewer products. weights (rank, n) and rotated (rank, samples) are overwritten.
+    """
+    n, rank, largest = len(W), 0, 0.0
+    basis = np.empty((len(weights), W.shape[1]))
+    for i in range(n):
+        largest = max(largest, _dot(W[i], W[i]))
+    for i in range(n):
+        if rank == len(weights):
+            break
+        v = W[i].copy()
+        for _ in range(2):
+            for j in range(rank):
+                _subtract(v, _dot(basis[j], v), basis[j])
+        s = _dot(v, v)
+        if s > 1e-26 * largest:
+            for o in range(len(v)):
+                basis[rank, o] = v[o] / math.sqrt(s)
+            rank += 1
+    for r in range(rank):
+        for i in range(n):
+            weights[r, i] = _dot(basis[r], W[i])
+        rotated[r] = 0.0
+        for o in range(len(residuals)):
+            _subtract(rotated[r], -basis[r, o], residuals[o])
+    return rank
+
+
+@_compiled
+def normal_equations(
+    theta: Array,
+    sizes: IntArray,
+    alpha: float,
+    x: Array,
+    slope: Array,
+    root_weights: Array,
+    V: Array,
+    W: Array,
+    B: Array,
+    delta: Array,
+    H: Array,
+    G: Array,
+    g: Array,
+) -> None:
+    """``G = J'J`` (lower triangle) and ``g = J'r`` of Kaufman's Jacobian, after ``fit``.
+
+    Products with the basis, H (min(n, q), n, D), come first, and the basis is then taken out of
+    the derivatives themselves. ``B'B - H'H`` would cancel where a derivative lies almost in the
+    span of the hidden outputs, as those of a nearly linear neuron do, and ``B'r`` had not one
+    correct digit where output weights were 1e8, since r is orthogonal to that span up to rounding
+    only. B (D, block) is scratch; it is computed twice if one of it does not hold all.
+    """
+    samples, block, n = x.shape[1], B.shape[1], len(W)
+    Q, weights = np.empty((n, block)), np.empty((len(H), sizes[-2]))
+    residuals = np.empty((len(H), V.shape[1]))
+    rank = _rotate_outputs(W[: sizes[-2]], V[n:], weights, residuals)
+    H[:], G[:], g[:] = 0.0, 0.0, 0.0
+    for first in range(0, samples, block):
+        _copy_columns(V, first, Q)
+        for o in range(rank):
+            _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B, delta)
+            _add(np.dot(Q, B.T), H[o])
+    for first in range(0, samples, block):
+        _copy_columns(V, first, Q)
+        for o in range(rank):
+            if samples > block or rank > 1:
+                _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B, delta)
+            within, residual = np.dot(H[o].T, Q), residuals[o, first : first + block]
+            for i in range(len(B)):
+                g[i] -= _subtract_and_dot(B[i], 1.0, within[i], residual)
+            _add_gram(B, G)
+    if alpha > 0.0:  # the rows of the ridge, where derivatives are zero before they are projected
+        ridge = np.empty((n, n))
+        _copy_columns(V, samples, ridge)
+        for o in range(rank):
+            within, residual = np.dot(H[o].T, ridge), residuals[o, samples:]
+            for i in range(len(B)):
+                g[i] += _dot(within[i], residual)
+            _add_gram(within, G)
+
+
+@_compiled
+def _add(A: Array, to: Array) -> None:
+    for i in range(len(A)):
+        for j in range(A.shape[1]):
+            to[i, j] += A[i, j]
+
+
+@_compiled
+def _copy_columns(V: Array, first: int, Q: Array) -> None:
+    for i in range(len(Q)):
+        for k in range(Q.shape[1]):
+            Q[i, k] = V[i, first + k]

@@ -1,0 +1,124 @@
+"""The fit of a problem at one vector, and what a Gauss-Newton step from there needs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from symbreak._support.checks import Array, check_memory
+from symbreak.polish import _kernels as kernels
+from symbreak.problems import Problem
+from symbreak.topology import Topology
+
+#: Samples whose derivatives are held at once: with 150 parameters they fill half of an L2 cache.
+BLOCK = 256
+PADDING = 16
+
+
+class Linearisation:
+    """Call it with a vector: it holds the best output layer there, and the normal equations.
+
+    Its arrays are overwritten by the next call and shared with nobody.
+
+    Attributes:
+        output_weights: (n, q), a last row for an output shift; fitted to the problem's targets.
+        norms: (n,) squared lengths of the orthogonalised columns of hidden outputs; 0 where a
+            column is dependent and has no weights.
+        R: (n, n + q) unit upper triangle, the columns as combinations of the orthogonal ones.
+        H: (min(n, q), n, D) products of the orthonormal basis with the derivatives of each
+            output, after a rotation of the outputs that leaves as few as there can be.
+        sum_of_squares: Of weighted residuals, and ``alpha`` times those of theta, as
+            ``network.held`` counts them, and of output weights.
+        G: (D, D) ``J'J``, in its lower triangle; J is Kaufman's Jacobian.
+        g: (D,) ``J'r``, half the gradient of the sum of squares (without that of the ridge).
+        weight: Sum of the sample weights, which is K if there are none.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        topology, K = problem.topology, len(problem.train)
+        self._sizes = np.array(topology.sizes)
+        self._code = topology.activation.code
+        self._shift = problem.output_shift
+        n, q, D = topology.hidden[-1] + problem.output_shift, topology.n_outputs, topology.dim
+        n_blocks = -(-K // BLOCK)
+        block = -(-K // (PADDING * n_blocks)) * PADDING
+        samples = n_blocks * block
+        weights = problem.train.weights
+        self.weight = problem.train.total_weight
+        self._root_weights = np.zeros(samples)
+        self._root_weights[:K] = 1.0 if weights is None else np.sqrt(weights)
+        self._x = np.zeros((topology.n_inputs + sum(topology.hidden), samples))
+        self._x[: topology.n_inputs, :K] = problem.train.X.T
+        self._slope = np.zeros_like(self._x)
+        self._YT = np.zeros((q, samples))
+        self._YT[:, :K] = problem.train.y.T
+        self._V = np.zeros((n + q, samples + n))
+        self._B, self._delta = np.zeros((D, block)), np.zeros((max(topology.sizes), block))
+        self.R, self.norms = np.zeros((n, n + q)), np.zeros(n)
+        self.output_weights, self.sum_of_squares = np.zeros((n, q)), math.inf
+        rank = min(q, topology.hidden[-1])
+        self.H, self.G, self.g = np.zeros((rank, n, D)), np.zeros((D, D)), np.zeros(D)
+
+    def fit(self, theta: Array, alpha: float) -> float:
+        """The sum of squares of the best output layer, ridge included."""
+        self.sum_of_squares = float(
+            kernels.fit(
+                *(theta, self._sizes, self._code, self._shift, alpha, self._x, self._slope),
+                *(self._root_weights, self._YT, self._V, self.R, self.norms, self.output_weights),
+            )
+        )
+        return self.sum_of_squares
+
+    def __call__(self, theta: Array, alpha: float) -> float:
+        """The same, and the normal equations."""
+        total = self.fit(theta, alpha)
+        kernels.normal_equations(
+            *(theta, self._sizes, alpha, self._x, self._slope, self._root_weights, self._V),
+            *(self.output_weights, self._B, self._delta, self.H, self.G, self.g),
+        )
+        return total
+
+
+def check_polish_memory(problem: Problem) -> None:
+    """Refuse a network whose normal equations would not fit the memory."""
+    topology = problem.topology
+    n, q, D = topology.hidden[-1] + problem.output_shift, topology.n_outputs, topology.dim
+    n_samples = len(problem.train) + BLOCK
+    doubles = 4 * D * D + q * n * D + BLOCK * D + (2 * sum(topology.sizes) + n + q) * n_samples
+    check_memory(
+        f"the polish of a {topology} network, with its {D:,} by {D:,} matrices,",
+        8 * doubles,
+        'use a method without one, such as method="DE-SB-LA-W", or polish="none"',
+    )
+
+
+# What the parts of an iteration cost, in the multiply-adds of an evaluation; with these numbers
+# the count is within 15 % of what six networks took (benchmarks/polish.py, 2026-11).
+TANH = 4
+#: A derivative that is written to memory, in two passes.
+DERIVATIVE = 6
+#: Matrix products do so many multiply-adds in the time in which an evaluation does one.
+PRODUCTS = 1.75
+#: Equations are solved about so often: for each trial, and again to stay in the ball.
+SOLUTIONS = 3
+#: What an iteration costs whatever its size, 25 us.
+OVERHEAD = 150_000
+
+
+def jacobian_cost(topology: Topology, n_samples: int, *, output_shift: bool = False) -> int:
+    """What a Jacobian and the step it gives cost, in evaluations of the same network.
+
+    By counting multiply-adds, so that it is the same everywhere; ``benchmarks/polish.py`` compares
+    it with what is measured.
+    """
+    n, q, D = topology.hidden[-1] + output_shift, topology.n_outputs, topology.dim
+    layers = sum(rows * (columns - 1) for rows, columns in topology.shapes)
+    evaluation = TANH * sum(topology.hidden) + layers + 2 * sum(n - j - 1 + q for j in range(n))
+    twice = n * n  # the basis is orthogonalised once more
+    rank = min(q, topology.hidden[-1])
+    backward = DERIVATIVE * rank * (D + layers)
+    products = rank * (2 * n * D + D * D / 2)
+    once = SOLUTIONS * D**3 / 6 + OVERHEAD  # the rest is done for every sample
+    work = evaluation + twice + backward + products / PRODUCTS + once / n_samples
+    return max(1, round(work / evaluation))

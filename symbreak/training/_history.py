@@ -1,0 +1,150 @@
+"""What is noted while a run goes on: improvements, generations, validation, spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from symbreak._support.checks import MAX_MAGNITUDE, Array, check_kind
+from symbreak.models import Model
+from symbreak.network import evaluation_cost
+from symbreak.problems import Problem
+from symbreak.symmetry import spread, spread_cost
+
+#: The spread over partitions is measured whenever evaluations have grown by this factor, on this
+#: many candidates: about 40 times in 200,000 evaluations.
+SPREAD_EVERY, SPREAD_SAMPLE = 1.2, 100
+#: A measurement with no more multiply-adds per candidate than this is always made; others only
+#: while they take no more than this share of the work of the evaluations.
+SPREAD_FREE, SPREAD_SHARE = 1_000_000, 0.05
+
+#: Notes that are tables of numbers, with their columns, the number of evaluations first.
+_TABLES = {"curve": 2, "trace": 3, "spread": 3, "rates": 4}
+
+
+class History:
+    """Notes on one run.
+
+    Attributes:
+        theta: The candidate (D,) with the best error so far; NaN before any.
+        selected: The candidate with the best error on the validation set, if there is one.
+        curve: Rows (evaluations, best error), one per improvement.
+        trace: Rows (evaluations, share of modified candidates, step size), one per generation.
+        spread: Rows (evaluations, share in the best one's partition, number of conventions).
+        rates: Rows (evaluations, training, validation, test error) of the selected candidates.
+    """
+
+    def __init__(self, problem: Problem, solve: Callable[[Array], Model]) -> None:
+        self._problem, self._solve = problem, solve
+        self.theta = np.full(problem.topology.dim, np.nan)
+        self.selected = self.theta
+        self.curve: list[tuple[float, ...]] = []
+        self.trace: list[tuple[float, ...]] = []
+        self.spread: list[tuple[float, ...]] = []
+        self.rates: list[tuple[float, ...]] = []
+
+    @property
+    def error(self) -> float:
+        """Best error so far."""
+        return self.curve[-1][1] if self.curve else np.inf
+
+    def note_errors(self, candidates: Array, errors: Array, n_before: int) -> None:
+        """Note every candidate that is better than all before it; ``n_before`` preceded these."""
+        if errors[errors.argmin()] >= self.error:  # every generation: min() takes 3 us more
+            return
+        before = np.minimum.accumulate(np.concatenate([[self.error], errors[:-1]]))
+        for i in np.flatnonzero(errors < before):
+            self.note_error(candidates[i], float(errors[i]), n_before + int(i) + 1)
+
+    def note_error(self, theta: Array, error: float, n_evaluations: int) -> None:
+        """Note a candidate if it is better than all before it."""
+        if error < self.error:
+            self.curve.append((n_evaluations, error))
+            self.theta = theta.copy()
+            self._note_rates()
+
+    def note_generation(self, n_evaluations: int, modified_share: float, step: float) -> None:
+        """Note what breaking did in a generation, and the step size, NaN if there is none."""
+        self.trace.append((n_evaluations, modified_share, step))
+
+    def note_spread(self, candidates: Array, n_evaluations: int) -> None:
+        """Measure, at growing intervals, how candidates are spread around the best one."""
+        last = self.spread[-1][0] if self.spread else 0
+        if n_evaluations < SPREAD_EVERY * last or not self.curve:
+            return
+        sample, problem = candidates[:SPREAD_SAMPLE], self._problem
+        cost = spread_cost(problem.topology)
+        spent = (len(self.spread) + 1) * len(sample) * cost
+        evaluation = evaluation_cost(problem.topology, len(problem.train))
+        if cost > SPREAD_FREE and spent > SPREAD_SHARE * evaluation * n_evaluations:
+            return
+        if not max(np.abs(sample).max(), np.abs(self.theta).max()) <= MAX_MAGNITUDE:
+            return
+        self.spread.append((n_evaluations, *spread(sample, self.theta, problem.topology)))
+
+    def _note_rates(self) -> None:
+        """Note errors where the one on the validation set improves (paper-notes 15b)."""
+        problem = self._problem
+        if problem.validation is None or problem.alpha == "auto":  # whose ridge is not set yet
+            return
+        if self.note_model(self._solve(self.theta), int(self.curve[-1][0])):
+            self.selected = self.theta
+
+    def note_model(self, model: Model, n_evaluations: int) -> bool:
+        """Note the errors of a network, and return whether it is the best on the validation set."""
+        problem = self._problem
+        if problem.validation is None:
+            return False
+        validation = model.error_on(problem.validation)
+        if self.rates and not validation < self.rates[-1][2]:
+            return False
+        test = np.nan if problem.test is None else model.error_on(problem.test)
+        self.rates.append((n_evaluations, model.error_on(problem.train), validation, test))
+        return True
+
+    def absorb(self, later: History, n_before: int) -> None:
+        """Add the notes on a start that followed ``n_before`` evaluations of others."""
+        if later.error < self.error:
+            better = [(n + n_before, error) for n, error in later.curve if error < self.error]
+            self.theta = later.theta
+            self.curve += better
+        selected = [row for row in later.rates if not self.rates or row[2] < self.rates[-1][2]]
+        if selected:
+            self.selected = later.selected
+        for name, rows in (("rates", selected), ("trace", later.trace), ("spread", later.spread)):
+            getattr(self, name).extend((n + n_before, *rest) for n, *rest in rows)
+
+    def table(self, name: str) -> Array:
+        """The rows of ``curve``, ``trace``, ``spread`` or ``rates`` as an array."""
+        return np.array(getattr(self, name), dtype=np.float64).reshape(-1, _TABLES[name])
+
+    def state(self) -> dict[str, Any]:
+        """All notes as arrays."""
+        tables = {name: self.table(name) for name in _TABLES}
+        return {"theta": self.theta.copy(), "selected": self.selected.copy(), **tables}
+
+    @classmethod
+    def from_state(
+        cls, problem: Problem, solve: Callable[[Array], Model], state: dict[str, Any]
+    ) -> Self:
+        """The notes of ``state()``."""
+        check_kind("history", state, dict, "of state()")
+        history = cls(problem, solve)
+        dim = problem.topology.dim
+        for name in ("theta", "selected"):
+            setattr(history, name, _checked(name, state[name], (dim,)).copy())
+        for name, n_columns in _TABLES.items():
+            rows = _checked(name, state[name], (len(state[name]), n_columns)).tolist()
+            setattr(history, name, [(int(n), *rest) for n, *rest in rows])
+        return history
+
+
+def _checked(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    if not isinstance(values, np.ndarray) or values.shape != shape:
+        raise ValueError(
+            f"the state's {name} must be an array of shape {shape}, "
+            f"got {getattr(values, 'shape', values)!r}."
+        )
+    return values

@@ -1,0 +1,105 @@
+"""When is it enough? What several starts that end in the same network say about a better one.
+
+Networks are compared as functions: two starts have found the same optimum if their outputs on the
+training set differ by little, measured against their residuals. Weights, even aligned ones, may
+differ along flat valleys.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from symbreak._support.checks import Array
+
+#: Outputs are the same if they differ, in the root mean square, by less than this part of the
+#: residual of the better one.
+SAME = 0.3
+#: Errors below this, of targets with variance 1, are as good as none: two such fits are the same.
+EXACT = 1e-6
+#: Samples that outputs are compared on.
+MAX_SAMPLES = 1_000
+#: So many starts must have found the best optimum before it is taken for the best there is, of so
+#: many at least: three of three may all have missed one that most starts find.
+ENOUGH, OF_STARTS = 3, 6
+
+
+class Optimum(NamedTuple):
+    """What a start ended in.
+
+    Attributes:
+        score: What optima are ordered by, the smaller the better: the error, or the negative
+            logarithm of the evidence.
+        error: Mean squared error on the training set.
+        outputs: Outputs on some training samples; empty if the start was given up on its way.
+    """
+
+    score: float
+    error: float
+    outputs: Array
+
+
+class Agreement(NamedTuple):
+    """What a number of starts say.
+
+    Attributes:
+        n_starts: How many there were, those included that were given up.
+        n_best: How many of them ended in the best optimum.
+        n_optima: How many different optima they ended in.
+        unseen: Probability that the next start ends in an optimum not seen yet (Good-Turing: the
+            share of starts that were alone in theirs).
+        better: Upper bound, at 95 %, of the probability that a start ends in something better than
+            the best, since none of ``n_starts`` did.
+    """
+
+    n_starts: int
+    n_best: int
+    n_optima: int
+    unseen: float
+    better: float
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether more starts are unlikely to help."""
+        return self.n_best >= ENOUGH and self.n_starts >= OF_STARTS
+
+    def __str__(self) -> str:
+        starts = f"{self.n_best} of {self.n_starts} starts ended in the best network"
+        optima = "one optimum was" if self.n_optima == 1 else f"{self.n_optima} optima were"
+        better = f"fewer than {self.better:.0%} of starts would find a better one"
+        return f"{starts}; {optima} seen; {better}"
+
+
+def label_optima(optima: list[Optimum]) -> list[int]:
+    """A number for each start's optimum, the same for the same; 0 is the best one's.
+
+    Better ones come first: each joins the first, hence best, optimum whose function it shares.
+    Starts that were given up have -1.
+    """
+    labels = [-1] * len(optima)
+    leaders: list[Optimum] = []
+    ended = [i for i, optimum in enumerate(optima) if optimum.outputs.size]
+    for i in sorted(ended, key=lambda i: (optima[i].score, i)):
+        found = (n for n, leader in enumerate(leaders) if is_same(leader, optima[i]))
+        labels[i] = next(found, len(leaders))
+        if labels[i] == len(leaders):
+            leaders.append(optima[i])
+    return labels
+
+
+def is_same(better: Optimum, other: Optimum) -> bool:
+    """Whether two starts ended in the same function, or both in a fit of everything."""
+    if max(better.error, other.error) < EXACT:
+        return True
+    difference = float(np.mean((better.outputs - other.outputs) ** 2))
+    return bool(difference <= SAME**2 * max(better.error, np.finfo(float).tiny))
+
+
+def agreement(labels: list[int]) -> Agreement:
+    """What the optima of some starts say, by their numbers."""
+    n = len(labels)
+    counts = np.bincount([label for label in labels if label >= 0], minlength=1)
+    alone = int(np.count_nonzero(counts == 1))
+    bound = 1 - 0.05 ** (1 / n) if n else 1.0
+    return Agreement(n, int(counts[0]), int(np.count_nonzero(counts)), alone / max(n, 1), bound)

@@ -1,0 +1,184 @@
+"""How the starts of a training go: how long to search, with how many candidates, and then what."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symbreak._support.checks import Array, check_choice, check_count, check_kind
+from symbreak.methods import POLISHES, Polish, find_method, population_size_of
+from symbreak.optimizers import DE
+from symbreak.polish import ITERATIONS, check_polish_memory
+from symbreak.problems import Problem
+
+#: Of a budget that ends with a polish, the share that is searched.
+SEARCH_SHARE = 0.8
+#: Candidates of a search that a polish will follow: at least, at most, and in deep networks.
+FEW, SOME, MANY = 5, 12, 40
+
+#: Evaluations that a polish needs to do anything.
+LEAST = 2
+#: Networks with at least so many weights are large: they fall again after long plains. Iterations
+#: of their polishes at most, and within which factor of the best error they are promising.
+LARGE, ITERATIONS_LARGE, PROMISING_LARGE = 80, 1_000, 1.5
+
+
+class Patience(NamedTuple):
+    """When a polish ends early.
+
+    Attributes:
+        stalled: Where there are restarts, it has stalled if it brings the error down by less than
+            this share in so many iterations.
+        promising: It goes on all the same if its error is at most so many times the best so far.
+        slow: Then it ends when it brings the error down by less than this share in so many.
+        iterations: It ends after so many in all, also without restarts.
+    """
+
+    stalled: tuple[float, int] = (0.02, 3)
+    promising: float = 1.2
+    slow: tuple[float, int] = (0.003, 20)
+    iterations: int = ITERATIONS
+
+
+def patience(dim: int) -> Patience:
+    """The patience with a network of D weights."""
+    if dim < LARGE:
+        return Patience()
+    return Patience(promising=PROMISING_LARGE, iterations=ITERATIONS_LARGE)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How each start of a training goes.
+
+    Attributes:
+        method: A name in ``METHODS``.
+        population_size: Candidates per generation.
+        search_evaluations: When the search ends, if the budget has not ended before; of restarts,
+            that of the shortest searches. 1 is no search but a random candidate.
+        polish: What follows it.
+        settings: Of the optimiser.
+    """
+
+    method: str
+    population_size: int
+    search_evaluations: int
+    polish: Polish = "none"
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def of_start(self, number: int) -> Plan:
+        """The plan of one of the starts, from 0: some search longer than others."""
+        if self.polish != "restarts":
+            return self
+        n = luby(number + 1)
+        shortest, generation = self.search_evaluations, self.population_size
+        return self if n == 1 else replace(self, search_evaluations=n * max(shortest, generation))
+
+    @property
+    def is_random(self) -> bool:
+        """Whether there is no search, but a random candidate to be polished."""
+        return self.polish == "restarts" and self.search_evaluations == 1
+
+    @property
+    def least_evaluations(self) -> int:
+        """What a start needs to do anything."""
+        return LEAST if self.is_random else self.population_size
+
+    def units(self, problem: Problem) -> Array | None:
+        """What its searches measure each weight in (D,); None if all are 1, as in the paper.
+
+        The paper's ball is made for weights of size 1. Without it, those of the first layer are
+        smaller, so that a sum of n inputs is no larger than one of them: neurons that begin
+        saturated mostly end worse.
+        """
+        if self.polish != "restarts" or problem.rescale != "none":
+            return None
+        units = np.ones(problem.topology.dim)
+        rows, columns = problem.topology.shapes[0]
+        units[: rows * columns] = 1 / math.sqrt(columns - 1)
+        return units
+
+    def state(self) -> dict[str, Any]:
+        """Plain values, as arguments of ``Plan``."""
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Plan:
+        """The plan of ``state()``."""
+        check_kind("plan", state, dict, "of state()")
+        find_method(state["method"])
+        plan = cls(
+            state["method"],
+            check_count("population_size", state["population_size"], 4),
+            check_count("search_evaluations", state["search_evaluations"], 1),
+            check_choice("polish", state["polish"], POLISHES),  # type: ignore[arg-type]
+            check_kind("settings", state["settings"], dict, "by name"),
+        )
+        if not plan.is_random and plan.search_evaluations < plan.population_size:
+            raise ValueError("the state's plan has no room for a generation.")
+        return plan
+
+
+def make_plan(
+    problem: Problem,
+    method: str,
+    max_evaluations: int,
+    *,
+    polish: str | None = None,
+    population_size: int | None = None,
+    settings: dict[str, Any] | None = None,
+) -> Plan:
+    """The plan for a method on a problem; what is None is the method's or the problem's own.
+
+    Whoever names a population or a setting wants a search, also where a random candidate would do.
+    """
+    check_kind("problem", problem, Problem, "as load_problem makes")
+    row = find_method(method)
+    chosen = check_choice("polish", row.polish if polish is None else polish, POLISHES)
+    size = population_size_of(method, problem)
+    search = max_evaluations
+    if chosen == "restarts":
+        size, search = short_search(problem)
+        size = min(size, max(4, max_evaluations))  # something, however small the budget
+        row.breaking(problem.topology)  # refuses what is too large now, not in a later start
+    if chosen != "none":
+        check_polish_memory(problem)  # now, not when the search is done
+    if chosen == "final":
+        search = round(SEARCH_SHARE * max_evaluations)
+    if population_size is not None:
+        size = check_count("population_size", population_size, 4, "a candidate and three others")
+    is_named = population_size is not None or bool(settings)
+    if chosen != "restarts" or search > 1 or is_named or row.optimizer is not DE:
+        search = max(search, size)  # it may be cut short, but has at least one generation
+    plan = Plan(method, size, search, chosen, settings or {})  # type: ignore[arg-type]
+    least, why = plan.least_evaluations, "for a polish" if plan.is_random else "one generation"
+    check_count("max_evaluations", max_evaluations, least, why)
+    return plan
+
+
+def short_search(problem: Problem) -> tuple[int, int]:
+    """Candidates and evaluations of a search that a polish will follow (docs/trainer.md).
+
+    With one hidden layer the best of a few random candidates is as good a start as any, fewer in
+    small networks; deeper ones are more often out of tune. Without a ball, where weights begin
+    small, a single one will do, unless a polish also sets the ridge: that takes so long that a few
+    more cost nothing. Later starts search longer.
+    """
+    if len(problem.topology.hidden) > 1:
+        return MANY, MANY
+    size = min(SOME, max(FEW, problem.topology.dim))
+    is_random = problem.rescale == "none" and problem.alpha != "auto"
+    return size, 1 if is_random else size
+
+
+def luby(n: int) -> int:
+    """Number n, from 1, of Luby's sequence 1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, ...
+
+    Restarts of these lengths take at most a logarithmic factor more than those of the best length,
+    whatever that is (M. Luby, A. Sinclair and D. Zuckerman, 1993).
+    """
+    k = n.bit_length()
+    return 1 << (k - 1) if n == (1 << k) - 1 else luby(n - (1 << (k - 1)) + 1)

@@ -1,0 +1,147 @@
+"""What is recorded of a run."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import scipy
+
+from symbreak._support.checks import Array, IntArray
+from symbreak._version import __version__
+from symbreak.models import Model
+from symbreak.training._optima import Agreement, agreement
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunRecord:
+    """What a run found and how it went.
+
+    The curve ``(evaluations, errors)`` has one point per improvement of the best true error, at
+    the very evaluation that brought it, and one at the end.
+
+    Attributes:
+        problem: Name of the problem.
+        method: Name of the method.
+        family: Family of the method.
+        role: What the method is in its family.
+        seed: Seed of the run.
+        population_size: Candidates per generation, at first.
+        max_evaluations: The budget.
+        evaluations: Evaluations at each point of the curve.
+        errors: Best error so far at each point.
+        theta: The vector (D,) that was evaluated for the best error (paper-notes 1).
+        output_weights: Its output weights (N_{L-1}, q), a last row for an output shift.
+        penalty: Part of the best error that is penalty; 0 inside the feasible ball.
+        network_error: Error of the saved network, theta with its output weights, plus penalty.
+            It is ``error`` up to rounding, which grows with the condition of the fit.
+        model: The network to keep: the one that the validation set selected, if there is such a
+            set; else, where the ridge set itself, the most probable one; else the one with the
+            best error; None if no error was finite.
+        alpha: The ridge of the model; of ``alpha="auto"``, what the data asked for.
+        n_effective: Number of parameters that the data determine, if the ridge set itself.
+        generation_evaluations: Evaluations at the end of each generation.
+        modified_share: Share of candidates that the breaking modified, per generation.
+        step_size: Widest standard deviation of the search after each generation; None for DE.
+        spread: Whether symmetries divide the search: rows (evaluations, share of candidates in
+            the best one's partition, effective number of conventions), at growing distances.
+        rates: With validation data, rows (evaluations, training, validation, test error), one per
+            improvement on the validation set: shares of misclassified samples, or mean squared
+            errors of normalised targets. With test data alone, one row, of the model.
+        starts: Rows (evaluations at the end, error, number of the optimum) of every start that
+            was not cut short; those with the same number ended in the same network, 0 is the best.
+        n_evaluations: Evaluations done.
+        counters: How often something happened that should be known, such as ``nonfinite`` errors.
+        stopped: Why the run ended: ``"budget"``, ``"time"``, ``"agreement"`` of the starts, a
+            reason of the optimiser or the polish, or ``"interrupted"``.
+        seconds: Wall-clock time.
+        versions: Versions of what the result depends on.
+    """
+
+    problem: str
+    method: str
+    family: str
+    role: str
+    seed: int
+    population_size: int
+    max_evaluations: int
+    evaluations: IntArray
+    errors: Array
+    theta: Array
+    output_weights: Array
+    penalty: float
+    network_error: float
+    model: Model | None
+    alpha: float
+    n_effective: float | None
+    generation_evaluations: IntArray
+    modified_share: Array
+    step_size: Array | None
+    spread: Array
+    rates: Array
+    starts: Array
+    n_evaluations: int
+    stopped: str
+    seconds: float
+    counters: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=lambda: versions())
+
+    @property
+    def error(self) -> float:
+        """Best error of the run."""
+        return float(self.errors[-1])
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was stopped before it was through."""
+        return self.stopped in ("interrupted", "time")
+
+    @property
+    def agreement(self) -> Agreement:
+        """How many starts ended in the same network, and what that says of a better one."""
+        return agreement([int(label) for label in self.starts[:, 2]])
+
+    @property
+    def n_nonfinite(self) -> int:
+        """How many evaluations had no finite error."""
+        return self.counters.get("nonfinite", 0)
+
+    def __repr__(self) -> str:
+        selected = ""
+        if len(self.rates):
+            _, train, validation, test = self.rates[-1]
+            parts = {"training": train, "validation": validation, "test": test}
+            known = (f"{name} {error:.4g}" for name, error in parts.items() if not np.isnan(error))
+            selected = f"\n  errors of the model: {', '.join(known)}"
+        return (
+            f"RunRecord({self.problem}, {self.method}, seed {self.seed})\n"
+            f"  error {self.error:.6g} after {self.n_evaluations:,} evaluations in "
+            f"{self.seconds:.2f} s, ended by {self.stopped}{selected}"
+            + (f"\n  {self.agreement}" if len(self.starts) > 1 else "")
+        )
+
+
+class Progress(NamedTuple):
+    """How far a run has come; given to callbacks after each generation."""
+
+    n_evaluations: int
+    max_evaluations: int
+    error: float
+    generation: int
+    n_starts: int
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a result depends on."""
+    return {
+        "symbreak": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "numba": numba.__version__,
+        "machine": platform.machine(),
+    }

@@ -1,0 +1,290 @@
+"""One start of a training: a search or a random vector, then perhaps a polish."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from symbreak._support.blas import one_blas_thread
+from symbreak._support.checks import Array, check_choice, check_count, check_finite, check_kind
+from symbreak._support.random import stream
+from symbreak.evaluation import Evaluator
+from symbreak.methods import find_method, make_optimizer
+from symbreak.optimizers import Optimizer, State
+from symbreak.optimizers._state import check_saved
+from symbreak.polish import ITERATIONS, Polisher
+from symbreak.problems import Problem
+from symbreak.training._evidence import EvidencePolisher, EvidenceResult
+from symbreak.training._history import History
+from symbreak.training._plans import LEAST, Plan, patience
+
+#: What may end a polish early: at first, when it was let go on, and if nothing shall.
+STALLS = ("stalled", "slow", "")
+#: Seconds that starts in several threads go on before they are looked at.
+SLICE = 0.05
+
+
+class StartJob(NamedTuple):
+    """A start of a training, for another process: the same there, bit by bit."""
+
+    problem: Problem
+    plan: Plan
+    seed: int
+    number: int
+    max_evaluations: int
+
+
+#: Runs starts in other processes or machines, and returns their states in the same order.
+Elsewhere = Callable[[list[StartJob]], Iterable[State]]
+
+
+def start_seed(seed: int, number: int) -> int | Generator:
+    """What a start draws from; the first one's stream is that of the seed alone."""
+    return seed if number == 0 else stream(seed, "start", number)
+
+
+def run_start(job: StartJob, max_time: float = np.inf) -> State:
+    """Run a start to its end, or for some seconds; return its state."""
+    deadline = time.monotonic() + max_time
+    with one_blas_thread():
+        start = Start(
+            job.problem,
+            job.plan,
+            start_seed(job.seed, job.number),
+            job.max_evaluations,
+            Evaluator(job.problem),
+        )
+        while not start.finished and time.monotonic() < deadline:
+            start.step()
+    return start.state()
+
+
+class Start:
+    """A start under way: step by step, with a state to continue from in another process.
+
+    Where there are restarts, a polish that stalls ends too, with the reason ``"stalled"``; if the
+    start is promising all the same, ``go_on`` lets it go on until it is ``"slow"``.
+
+    Args:
+        problem: What to train.
+        plan: How.
+        seed: A whole number, or a generator to draw from.
+        max_evaluations: What is left of the budget; never exceeded. A start with less ends earlier
+            and is the same until then.
+        evaluate: Errors of candidates.
+        theta: A vector (D,) to polish at once, instead of a search.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        plan: Plan,
+        seed: int | Generator,
+        max_evaluations: int,
+        evaluate: Evaluator,
+        theta: Array | None = None,
+    ) -> None:
+        self.plan, self.max_evaluations = plan, max_evaluations
+        self._problem, self._evaluate = problem, evaluate
+        self._units, self._patience = plan.units(problem), patience(problem.topology.dim)
+        self._stall = "stalled" if plan.polish == "restarts" and theta is None else ""
+        self.optimizer: Optimizer | None = None  # where there is no search
+        self._random: Array | None = None  # what is polished instead of a candidate of the search
+        if theta is None and plan.is_random:
+            self._random = self._random_theta(seed)
+        elif theta is None:
+            self.optimizer = make_optimizer(
+                plan.method,
+                problem,
+                seed=seed,
+                population_size=plan.population_size,
+                max_evaluations=plan.search_evaluations,
+                **plan.settings,
+            )
+        self.history = History(problem, evaluate.solve)
+        self._polisher: Polisher | None = None
+        self._recent: list[float] = []  # errors after the last iterations of the polish
+        self.reason = ""
+        if theta is not None:
+            self.history.note_errors(theta[None], evaluate(theta[None]), 0)
+        self._look_ahead()
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do; ``reason`` says why."""
+        return bool(self.reason)
+
+    @property
+    def n_evaluations(self) -> int:
+        """Work so far, in evaluations."""
+        polished = 0 if self._polisher is None else self._polisher.n_evaluations
+        return self._n_searched + polished
+
+    @property
+    def _n_searched(self) -> int:
+        return 0 if self.optimizer is None else self.optimizer.n_evaluations
+
+    @property
+    def generation(self) -> int:
+        """Generations of the search so far."""
+        return 0 if self.optimizer is None else self.optimizer.generation
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What the search has counted; of a random start, whether it came to nothing."""
+        if self.optimizer is not None:
+            return self.optimizer.counters
+        return {"nonfinite": int(self._is_nothing)} if self._random is not None else {}
+
+    @property
+    def _is_nothing(self) -> bool:
+        """Whether the polish could not even begin."""
+        return self._polisher is not None and self._polisher.reason == "not finite"
+
+    def step(self) -> None:
+        """Do one generation, or one iteration of the polish, whose first is also its beginning."""
+        if self.optimizer is not None and self._is_searching:
+            self._search(self.optimizer)
+        else:
+            self._polish(self._polisher or self._begin_polish())
+        self._look_ahead()
+
+    @property
+    def _is_searching(self) -> bool:
+        """Whether another generation has its place."""
+        optimizer, most = self.optimizer, min(self.plan.search_evaluations, self.max_evaluations)
+        if optimizer is None or optimizer.stopped is not None or self._polisher is not None:
+            return False
+        return optimizer.n_evaluations + optimizer.next_size <= most
+
+    def _random_theta(self, seed: int | Generator) -> Array:
+        """A candidate as those that DE begins with."""
+        rng = seed if isinstance(seed, Generator) else np.random.default_rng(seed)
+        theta = rng.uniform(-1, 1, size=self._problem.topology.dim)
+        return theta if self._units is None else theta * self._units
+
+    def _search(self, optimizer: Optimizer) -> None:
+        history = self.history
+        asked = optimizer.ask()
+        candidates = asked if self._units is None else asked * self._units
+        errors = self._evaluate(candidates)
+        history.note_errors(candidates, errors, optimizer.n_evaluations)
+        optimizer.tell(asked, errors)
+        if self.plan.polish != "restarts":  # short searches do not get far enough to differ
+            history.note_spread(candidates, optimizer.n_evaluations)
+        share = np.count_nonzero(optimizer.modified) / len(errors)
+        history.note_generation(optimizer.n_evaluations, share, optimizer.step_size or np.nan)
+
+    def go_on(self) -> None:
+        """Polish on, with more patience."""
+        self._stall, self.reason = "slow", ""
+        self._look_ahead()
+
+    def _polish(self, polisher: Polisher) -> None:
+        polisher.step()
+        self._note_polish(polisher)
+        self._recent = [*self._recent[-self._patience.slow[1] :], polisher.error]
+
+    @property
+    def _has_stalled(self) -> bool:
+        if not self._stall:
+            return False
+        share, n = self._patience.slow if self._stall == "slow" else self._patience.stalled
+        return len(self._recent) > n and self._recent[-1] > (1 - share) * self._recent[-1 - n]
+
+    def _note_polish(self, polisher: Polisher) -> None:
+        if isinstance(polisher, EvidencePolisher):
+            return  # errors with different ridges cannot be compared
+        self.history.note_error(polisher.theta, polisher.error, self.n_evaluations)
+
+    def _look_ahead(self) -> None:
+        """End, where the next step has no place."""
+        if self._is_nothing and self.history.error == np.inf:
+            self.reason = "budget"  # as after a search that found nothing: no other would
+        elif self._polisher is not None:
+            self.reason = self._polisher.reason or (self._stall if self._has_stalled else "")
+        elif not self._is_searching:
+            left = self.max_evaluations - self._n_searched
+            nothing = self.history.error == np.inf and self._random is None
+            if self.plan.polish == "none" or nothing or left < LEAST:
+                stopped = None if self.optimizer is None else self.optimizer.stopped
+                self.reason = stopped or "budget"
+
+    def _begin_polish(self) -> Polisher:
+        kind, most = _polisher_of(self._problem), self._patience.iterations
+        if kind is EvidencePolisher:  # whose errors are not of one kind
+            self._stall, most = "", ITERATIONS
+        self._polisher = kind(
+            self._problem,
+            self.history.theta if self._random is None else self._random,
+            max_iterations=most,
+            max_evaluations=self.max_evaluations - self._n_searched,
+            evaluate=self._evaluate,
+        )
+        self._note_polish(self._polisher)
+        return self._polisher
+
+    def evidence(self) -> EvidenceResult | None:
+        """The network with the ridge that the data ask for, if that is wanted and found."""
+        polisher = self._polisher
+        return polisher.evidence() if isinstance(polisher, EvidencePolisher) else None
+
+    def state(self) -> State:
+        """Everything needed to continue, in arrays and JSON-able values."""
+        return {
+            "max_evaluations": self.max_evaluations,
+            "reason": self.reason,
+            "stall": self._stall,
+            "recent": np.array(self._recent),
+            "random": None if self._random is None else self._random.copy(),
+            "history": self.history.state(),
+            "optimizer": None if self.optimizer is None else self.optimizer.state(),
+            "polisher": None if self._polisher is None else self._polisher.state(),
+        }
+
+    @classmethod
+    def from_state(cls, problem: Problem, plan: Plan, state: State, evaluate: Evaluator) -> Self:
+        """The start of ``state()``, which goes on bit by bit as if never interrupted."""
+        check_kind("start", state, dict, "of state()")
+        start = cls.__new__(cls)
+        start.plan, start._problem, start._evaluate = plan, problem, evaluate
+        start._units, start._patience = plan.units(problem), patience(problem.topology.dim)
+        start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)
+        start.reason = str(state["reason"])
+        start._stall = check_choice("the state's stall", state["stall"], STALLS)
+        start._recent = [float(error) for error in state["recent"]]
+        start._random = check_saved("random", state["random"], "D?", {"D": problem.topology.dim})
+        if start._random is not None:
+            check_finite("the state's random", start._random)
+        searched, kind = state["optimizer"], find_method(plan.method).optimizer
+        start.optimizer = None if searched is None else kind.from_state(searched)
+        if start.optimizer is not None and start.optimizer.dim != problem.topology.dim:
+            raise ValueError(f"the state is of another network than a {problem.topology}.")
+        start.history = History.from_state(problem, evaluate.solve, state["history"])
+        polished, polisher = state["polisher"], _polisher_of(problem)
+        start._polisher = None if polished is None else polisher.from_state(problem, polished)
+        start._check_beginning()
+        return start
+
+    def _check_beginning(self) -> None:
+        """A start has a search, or a random vector if its plan says so, or one that was given."""
+        is_given = self.optimizer is None and self._random is None
+        if is_given and (self.plan.polish == "none" or self.history.error == np.inf):
+            raise ValueError("the state is damaged: there is nothing to begin with.")
+        if self._random is not None and (self.optimizer is not None or not self.plan.is_random):
+            raise ValueError("the state is damaged: a random vector takes the place of a search.")
+
+
+def advance(start: Start) -> None:
+    """Go on with a start for a while."""
+    until = time.perf_counter() + SLICE
+    while not start.finished and time.perf_counter() < until:
+        start.step()
+
+
+def _polisher_of(problem: Problem) -> type[Polisher]:
+    return EvidencePolisher if problem.alpha == "auto" else Polisher

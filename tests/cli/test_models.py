@@ -1,0 +1,359 @@
+"""From a table to a model, its predictions and its exports, on the command line."""
+
+import csv
+import dataclasses
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from symbreak import Evaluator, Problem, train
+from symbreak.cli import app
+from symbreak.cli._scores import best_record
+from symbreak.cli._train import FILE_SETTINGS
+from symbreak.fitting import with_validated_ridge
+from symbreak.inspection import scores
+from symbreak.models import Model
+from symbreak.problems import read_problem
+
+NASTY = "[bold]x[/x]"
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return " ".join(result.output.split())
+
+
+def symbreak(*arguments, **options):
+    command = [sys.executable, "-m", "symbreak", *map(str, arguments)]
+    options = {"capture_output": True, "text": True, "timeout": 120} | options
+    return subprocess.run(command, **options)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables, and models trained on them."""
+    folder = tmp_path_factory.mktemp("models")
+    rng = np.random.default_rng(0)
+    X = rng.normal(3, 5, size=(80, 2))
+    y = 100 + 10 * np.tanh(X[:, 0]) + X[:, 1]
+    rows = np.column_stack([X, y]).round(6).tolist()
+    lines = [";".join(map(str, row)).replace(".", ",") for row in rows]
+    (folder / "house.csv").write_text(f"area;{NASTY};price\n" + "\n".join(lines) + "\n")
+    lines = [f"{a},{b},{'dear' if c > 100 else 'cheap'}" for a, b, c in rows]
+    (folder / "kind.csv").write_text("\n".join(lines) + "\n")
+    options = ("--hidden", "3", "-n", 2000, "--test", 0.25, "--validation", 0.25)
+    run("train", folder / "house.csv", *options, "--out", folder / "house.json")
+    run("train", folder / "kind.csv", *options, "--out", folder / "kind.json")
+    return folder
+
+
+def test_of_several_methods_the_best_network_is_kept(folder, tmp_path):
+    """The errors of a search with a first guess of the ridge are not those of its networks."""
+    out = tmp_path / "best.json"
+    methods = ("--method", "DE", "--method", "auto")
+    options = ("--target", "price", "--hidden", "3", "-n", 3000, "--out", out)
+    text = run("train", folder / "house.csv", *methods, *options)
+    errors = {name: float(re.search(rf"\b{name} (\d\S*)", text)[1]) for name in ("DE", "auto")}
+    best = Model.load(out)
+    assert best.origin["method"] == "auto"
+    assert best.origin["error"] == pytest.approx(errors["auto"], rel=1e-3)
+    assert errors["auto"] < errors["DE"]
+
+
+def test_with_a_validation_set_it_says_which_method_is_best():
+    rng = np.random.default_rng(0)
+    X, y = (
+        rng.normal(size=(60, 3)),
+        rng.normal(size=60),
+    )  # noise: what fits it best predicts nothing
+    problem = Problem.from_arrays(
+        X[:40], y[:40], hidden=(6,), validation=(X[40:], y[40:]), rescale="none"
+    )
+    found = [train(problem, "DE", max_evaluations=2_000, seed=seed) for seed in range(6)]
+    records = [
+        dataclasses.replace(record, model=Evaluator(problem).solve(record.theta))
+        for record in found
+    ]
+    fitting = min(records, key=lambda record: record.error)
+    predicting = min(records, key=lambda record: record.model.error_on(problem.validation))
+    assert predicting is not fitting
+    assert best_record(records, problem) is predicting
+    assert best_record(records, dataclasses.replace(problem, validation=None)) is fitting
+
+
+def test_rows_that_teach_nothing_are_said_to(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(60, 3)).round(6).tolist()
+    (tmp_path / "noise.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
+    text = run("train", tmp_path / "noise.csv")
+    assert "It predicts the same for all rows. If they are no noise, try --alpha 0.01." in text
+    assert re.search(r"\d of \d+ starts ended in the best network", text)
+
+
+def test_the_shell_lets_larger_ridges_compete_as_the_estimators_do(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 10))
+    y = X[:, 0] + 2 * rng.normal(size=150)
+    lines = [",".join(map(str, row)) for row in np.column_stack([X, y]).tolist()]
+    (tmp_path / "line.csv").write_text("\n".join(lines))
+    run("train", tmp_path / "line.csv", "-n", 2000, "--out", tmp_path / "a.json")
+    problem = read_problem(tmp_path / "line.csv", name="line", **FILE_SETTINGS)
+    record = train(problem, max_evaluations=2000)
+    expected = with_validated_ridge(record.model, problem, record.alpha, lambda: True)
+    assert expected.alpha > record.alpha
+    saved = Model.load(tmp_path / "a.json")
+    assert saved.theta == pytest.approx(expected.theta, rel=1e-6)
+    assert saved.origin["error"] == pytest.approx(saved.error_on(problem.train), rel=1e-6)
+
+
+def test_train_says_what_it_read_and_what_came_out(folder):
+    out = folder / "again.json"
+    options = ("--target", "price", "--hidden", "3", "-n", 2000, "--test", 0.25, "--out", out)
+    text = run("train", folder / "house.csv", *options)
+    assert "separated by ';', decimal comma" in text
+    assert f"regression (recognised, --task changes it) of price from area, {NASTY}" in text
+    assert "misclassified" not in text
+    model = Model.load(out)
+    assert str(model.topology) == "2-3-1"
+    assert model.feature_names == ("area", NASTY)
+    assert model.target_names == ("price",)
+    assert model.output_shift
+    problem = read_problem(folder / "house.csv", name="house.csv", test=0.25)
+    for part, score in scores(model, problem).items():
+        assert f"{part} {score.n} {score.rmse[0]:.4g} {score.r2[0]:.4f}" in text
+
+
+def test_train_recognises_classes_and_a_missing_header(folder):
+    text = run("train", folder / "kind.csv", "--hidden", "3,2", "-n", 800)
+    assert "no header" in text
+    assert "classification (recognised, --task changes it) of x3 from x1, x2" in text
+    assert re.search(r"training 80 \d+\.\d%", text)
+    with pytest.raises(ValueError, match="column 'x3' has text in row 1"):
+        run("train", folder / "kind.csv", "--task", "regression")
+
+
+def test_several_targets_and_ignored_columns(folder):
+    options = ("--target", "price", "--target", "area", "--hidden", "2", "-n", 800)
+    text = run("train", folder / "house.csv", *options)
+    assert f"of price, area from {NASTY}" in text
+    assert "training price 80" in text
+    assert "training area 80" in text
+    text = run("train", folder / "house.csv", "--ignore", NASTY, "--hidden", "2", "-n", 800)
+    assert "of price from area" in text
+    assert "1-2-1 network" in text
+
+
+def test_a_column_without_a_name_is_pointed_at(folder):
+    (folder / "index.csv").write_text(",a,y\n" + "".join(f"{i},{i % 7},{i}.5\n" for i in range(40)))
+    text = run("train", folder / "index.csv", "--hidden", "2", "-n", 800)
+    assert "column 1 has no name" in text
+    text = run("train", folder / "index.csv", "--ignore", "column 1", "--hidden", "2", "-n", 800)
+    assert "column 1" not in text
+
+
+def test_a_built_in_problem_wins_over_a_file_of_its_name(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "syn5").write_text("a,b\n1,2\n3,4\n")
+    assert "1-3-1 network" in run("train", "syn5", "-n", 800)
+
+
+def test_time_ends_a_training(folder):
+    text = run("train", folder / "house.csv", "-n", 10**9, "--time", 0.2)
+    assert "training 80" in text
+    assert "Stopped early" not in text
+
+
+def test_predictions_are_those_of_the_model_whatever_the_order_of_the_columns(folder):
+    model = Model.load(folder / "house.json")
+    new = folder / "new.csv"
+    new.write_text(f"extra,{NASTY},area\nhello,2.5,1\nworld,-1,4.5\n")
+    expected = model.predict([[1, 2.5], [4.5, -1]]).tolist()
+    out = folder / "predictions.csv"
+    assert "2 predictions in" in run("predict", folder / "house.json", new, "--out", out)
+    rows = list(csv.reader(io.StringIO(out.read_text())))
+    assert rows[0] == ["price"]
+    assert [float(cell) for (cell,) in rows[1:]] == expected
+    result = symbreak("predict", folder / "house.json", new)
+    assert result.stdout == out.read_text()
+    assert "Ignored: extra" in result.stderr
+    new.write_text("1,2.5\n4.5,-1\n")  # no names: as they stand
+    assert symbreak("predict", folder / "house.json", new).stdout == out.read_text()
+
+
+def test_labels_and_probabilities_are_predicted(folder):
+    model = Model.load(folder / "kind.json")
+    new = folder / "new.csv"
+    new.write_text("1,2.5\n4.5,-1\n")
+    result = symbreak("predict", folder / "kind.json", new, "--scores")
+    rows = list(csv.reader(io.StringIO(result.stdout)))
+    assert rows[0] == ["class", "probability cheap", "probability dear"]
+    X = [[1, 2.5], [4.5, -1]]
+    assert [row[0] for row in rows[1:]] == model.predict(X).tolist()
+    assert [[float(x) for x in row[1:]] for row in rows[1:]] == model.outputs(X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("area,b\n1,2\n", [], r"lacks columns that the model reads: \[bold\]x"),
+        ("1,2,3\n4,5,6\n", [], "must have the 2 inputs of the model as columns"),
+        (f"area,{NASTY}\n1,\n", [], "missing values in row 2"),
+        (f"area,{NASTY}\n1,2\n", ["--scores"], "--scores is for classes"),
+        (f"area,{NASTY}\n1,2\n", ["--out", "new.csv"], "must be a file of its own"),
+        (f"area,{NASTY}\n1,2\n", ["--out", "no/x.csv"], "in a folder that exists"),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused(folder, monkeypatch, content, options, message):
+    monkeypatch.chdir(folder)
+    (folder / "new.csv").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        run("predict", "house.json", "new.csv", *options)
+
+
+def test_inspect_fits_a_narrow_terminal(folder):
+    for columns in (60, 80):
+        environment = {**os.environ, "COLUMNS": str(columns)}
+        result = symbreak("inspect", folder / "house.json", env=environment)
+        assert result.returncode == 0, result.stderr
+        lines = result.stdout.splitlines()
+        assert max(map(len, lines)) <= columns
+        text = " ".join(result.stdout.split())
+        for part in ("2-3-1, tanh neurons", "method auto", "inputs hidden 1 outputs", NASTY):
+            assert part in text
+
+
+def test_tables_of_a_training_fit_a_narrow_terminal(folder):
+    environment = {**os.environ, "COLUMNS": "60"}
+    options = ("-m", "CMA-ES-SB-LA-P", "-m", "DE", "-n", 1200, "--test", 0.2, "--validation", 0.2)
+    result = symbreak("train", folder / "kind.csv", *options, env=environment)
+    assert result.returncode == 0, result.stderr
+    assert max(map(len, result.stdout.splitlines())) <= 60
+    assert "…" not in result.stdout
+
+
+def test_exports_give_the_numbers_of_the_model(folder):
+    model = Model.load(folder / "house.json")
+    for kind, suffix in (("c", ".c"), ("python", ".py"), ("onnx", ".onnx")):
+        assert "Saved in" in run("export", folder / "house.json", "--to", kind)
+        assert (folder / f"house{suffix}").stat().st_size > 100
+    scope = {}
+    exec((folder / "house.py").read_text(), scope)
+    assert scope["predict"]([1, 2.5]) == pytest.approx(model.predict([[1, 2.5]])[0], rel=1e-12)
+    out = folder / "other.c"
+    run(
+        "export",
+        folder / "house.json",
+        "--to",
+        "c",
+        "--name",
+        "net",
+        "--real",
+        "float",
+        "--out",
+        out,
+    )
+    assert "void net_outputs(const float *x, float *y);" in out.read_text()
+    before = (folder / "house.json").read_text()
+    with pytest.raises(ValueError, match="must be another file than the model"):
+        run("export", folder / "house.json", "--to", "c", "--out", folder / "house.json")
+    assert (folder / "house.json").read_text() == before
+
+
+def test_charts_of_fit_and_network_are_drawn(folder):
+    for name in ("house", "kind"):
+        plot = folder / f"{name}.svg"
+        options = ("--hidden", "2", "-n", 800, "--test", 0.2, "--plot", plot)
+        assert "Drawn in" in run("train", folder / f"{name}.csv", *options)
+        assert "convergence" in plot.read_text()
+        run("inspect", folder / f"{name}.json", "--plot", plot)
+        assert "network" in plot.read_text()
+
+
+def test_a_hostile_model_ends_with_a_reason_and_code_2(folder):
+    facts = json.loads((folder / "house.json").read_text())
+    path = folder / "evil.json"
+    path.write_text(json.dumps({**facts, "net": [2, 10**9, 1]}))
+    result = symbreak("predict", path, folder / "house.csv")
+    assert result.returncode == 2
+    assert "is no model file: net must be at most" in " ".join(result.stderr.split())
+    names = ["[/red]\x1b[31m", "\ud800"]
+    path.write_text(json.dumps({**facts, "feature_names": names, "origin": {"[/x]": "[/y]\x07"}}))
+    result = symbreak("inspect", path)
+    assert result.returncode == 0, result.stderr
+    assert "\x1b" not in result.stdout
+    assert "\x07" not in result.stdout
+    assert r"[/red]\x1b[31m" in result.stdout
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(folder):
+    rows = "".join(f"{i},{i}\n" for i in range(50_000))
+    (folder / "long.csv").write_text(f"area,{NASTY}\n{rows}")
+    command = f"{sys.executable} -m symbreak predict house.json long.csv | head -1"
+    options = {"capture_output": True, "text": True, "timeout": 120, "cwd": folder}
+    result = subprocess.run(command, shell=True, **options)
+    assert result.stdout == "price\n"
+    assert not result.stderr
+
+
+def test_align_brings_a_saved_model_near_to_another(folder):
+    model = Model.load(folder / "house.json")
+    hidden = -model.theta.reshape(3, 3)[[2, 0, 1]]
+    weights = np.vstack([-model.output_weights[[2, 0, 1]], model.output_weights[3:]])
+    moved = dataclasses.replace(model, theta=hidden.ravel(), output_weights=weights)
+    moved.save(folder / "moved.json")
+    out = folder / "aligned.json"
+    text = run("align", folder / "moved.json", folder / "house.json", "--out", out)
+    assert "0 after, the nearest replica" in text
+    aligned = Model.load(out)
+    assert np.array_equal(aligned.theta, model.theta)
+    assert np.array_equal(aligned.output_weights, model.output_weights)
+    with pytest.raises(ValueError, match="both models must be of the same network"):
+        run("align", folder / "kind.json", folder / "house.json", "--out", out)
+
+
+def test_a_problem_is_drawn_if_it_is_named(tmp_path):
+    assert "Drawn in" in run("problems", "syn5", "--plot", tmp_path / "syn5.svg")
+    assert "<svg" in (tmp_path / "syn5.svg").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="--plot draws one problem; name it"):
+        run("problems", "--plot", tmp_path / "x.svg")
+
+
+def test_a_ridge_is_a_number_or_auto(tmp_path):
+    options = ("--method", "DE", "-n", 400, "--out", tmp_path / "model.json")
+    weights = []
+    for alpha in (0, 1000):
+        run("train", "syn5", *options, "--alpha", alpha)
+        weights.append(np.abs(Model.load(tmp_path / "model.json").output_weights).max())
+    assert weights[1] < 0.1 * weights[0]
+    with pytest.raises(ValueError, match="--alpha must be a number or auto, got 'little'"):
+        run("train", "syn5", *options, "--alpha", "little")
+
+
+def test_inspect_leaves_out_what_is_too_much_for_a_terminal(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ",".join(f"in{i}" for i in range(25))
+    rows = rng.normal(size=(60, 26))
+    np.savetxt(tmp_path / "wide.csv", rows, delimiter=",", header=f"{names},out", comments="")
+    options = ("--method", "DE", "-n", 400, "--out", tmp_path / "wide.json")
+    run("train", tmp_path / "wide.csv", "--hidden", "9", *options)
+    text = run("inspect", tmp_path / "wide.json")
+    assert "and 5 inputs that matter less" in text
+    assert text.count("\u22ee") == 2  # inputs and neurons, of which seven would be drawn
+    run("train", "syn5", "--hidden", ",".join("2" * 12), *options)
+    assert "-".join(["1", *"2" * 12, "1"]) in run("inspect", tmp_path / "wide.json")
+
+
+def test_one_row_has_no_r2_and_that_is_said(tmp_path):
+    (tmp_path / "one.csv").write_text("a,b,y\n1,2,3\n")
+    said = run("train", tmp_path / "one.csv", "--target", "y", "--hidden", "2", "-n", 500)
+    assert "training 1 0 none" in said
+    assert "no R2 of a target that is the same in all rows" in said
+    assert "nan" not in said

@@ -1,0 +1,103 @@
+"""Run what a page of documentation shows, and load the scripts that write pages."""
+
+import importlib.util
+import re
+import shlex
+import shutil
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from symbreak import METHODS
+from symbreak.cli import app, load_command
+from symbreak.optimizers import OPTIMIZERS
+from symbreak.problems import _registry
+from symbreak.symmetry import BREAKINGS
+
+ROOT = Path(__file__).parents[2]
+
+
+def load_module(folder, name):
+    """A file of a folder that is no package, as a module; it sees its neighbours."""
+    sys.path.insert(0, str(ROOT / folder))
+    try:
+        spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses look there
+        spec.loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(str(ROOT / folder))
+
+
+def fenced(page):
+    """Language and content of every fenced block, in order."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", page, re.S | re.M)
+
+
+def prepare(folder):
+    """The files that pages speak of: a table of a sensor, and new rows of it."""
+    for name in ("sensor.csv", "new.csv"):
+        shutil.copy(ROOT / "examples" / name, folder)
+
+
+def run_page(page):
+    """Run Python and commands in the order of the page, all Python in one namespace.
+
+    Blocks marked ``py`` need other machines: they are compiled only, or run by tests that have
+    such machines.
+    """
+    names = {"__name__": "page"}
+    with registries_restored():
+        _run_blocks(page, names)
+    return names
+
+
+@contextmanager
+def registries_restored():
+    """What a page adds to the methods, problems and so on is gone afterwards."""
+    registries = (METHODS, BREAKINGS, OPTIMIZERS, _registry._MAKERS)
+    before = [dict(registry) for registry in registries]
+    try:
+        yield
+    finally:
+        for registry, rows in zip(registries, before, strict=True):
+            registry.clear()
+            registry.update(rows)
+
+
+def _run_blocks(page, names):
+    for language, content in fenced(page):
+        if language == "py":
+            compile(content, "a block of the page", "exec")
+        if language == "python":
+            exec(compile(content, "a block of the page", "exec"), names)
+        elif language in ("", "sh"):
+            for arguments in commands(content):
+                run_command(arguments)
+
+
+def commands(text):
+    """Arguments of the lines that begin with the program's name."""
+    lines = [s for s in text.replace("\\\n", " ").splitlines() if s.startswith("symbreak ")]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def is_too_much(arguments):
+    """Whether a command does a study that the page did not write, or waits for somebody."""
+    name, *rest = arguments
+    if name == "study":
+        return not Path(rest[0]).exists()
+    return bool({"--open", "--watch"} & set(rest))
+
+
+def run_command(arguments):
+    """Run a command here, or read its arguments only if it is too much or needs a shell."""
+    for_a_shell = any(set("*$") & set(argument) for argument in arguments)
+    if not (is_too_much(arguments) or for_a_shell):
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, f"{arguments}\n{result.output}"
+        return
+    load_command(arguments[0]).make_context(arguments[0], list(arguments[1:]))

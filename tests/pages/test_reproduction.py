@@ -1,0 +1,99 @@
+"""docs/reproduction.md says what the committed runs say."""
+
+import csv
+import gzip
+import math
+import re
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from symbreak import load_problem, train
+from tests.pages.blocks import ROOT, load_module
+
+STUDY = ROOT / "studies" / "paper"
+
+
+@pytest.fixture(scope="module")
+def script():
+    return load_module("scripts", "reproduction")
+
+
+def test_the_page_is_what_the_script_makes_of_the_results(script):
+    written = script.PAGE.read_text(encoding="utf-8")
+    assert script.page() == written, "run: python scripts/reproduction.py"
+
+
+def test_the_published_table_follows_from_the_raw_rows():
+    errors = defaultdict(list)
+    for path in STUDY.glob("*/runs.csv.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                value = row["test_error"] or row["error"]
+                errors[row["problem"], row["method"]].append(float(value))
+    published = dict(_published_rows())
+    assert published
+    for problem, cells in published.items():
+        assert set(cells) == {m for p, m in errors if p == problem and not m.endswith("-BF")}
+        for family in ("DE", "CMA-ES"):
+            three = [family, f"{family}-INV-SB", f"{family}-SB"]
+            means = {m: math.fsum(errors[problem, m]) / len(errors[problem, m]) for m in three}
+            for method in three:
+                values, mean = errors[problem, method], means[method]
+                squares = math.fsum((value - mean) ** 2 for value in values)
+                std = math.sqrt(squares / (len(values) - 1))
+                largest = max(means.values())
+                text = f"{mean / largest:.3f} ± {std / largest:.3f}"
+                bold = mean == min(means.values())
+                assert cells[method] == (f"**{text}**" if bold else text), (problem, method)
+
+
+def _published_rows():
+    """Our rows of Table 1 in the page: problem, and the cells by method."""
+    lines = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("| problem | | DE |"))
+    methods = [cell.strip() for cell in lines[start].split("|")[3:-1]]
+    problem = ""
+    for line in lines[start + 2 :]:
+        if not re.match(r"\|.*\| (paper|here) \|", line):
+            return
+        name, where, *cells = (cell.strip() for cell in line.split("|")[1:-1])
+        problem = name or problem
+        if where == "here":
+            yield problem, dict(zip(methods, cells, strict=True))
+
+
+def test_the_committed_results_are_small_and_each_run_is_there_once(script):
+    files = [path for path in STUDY.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 20e6
+    runs = script.Archive(STUDY).frame()
+    assert not runs.duplicated(["problem", "method", "repetition"]).any()
+    assert runs["key"].is_unique
+
+
+def test_the_committed_runs_are_those_of_the_built_in_study(script):
+    planned = {run.key for run in script.StudySpec.load("paper").runs()}
+    assert script.Archive(STUDY).keys <= planned
+
+
+@pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB"])
+def test_a_budget_only_says_when_a_run_stops(method):
+    short, long = (
+        train(load_problem("syn5"), method, max_evaluations=n, seed=7) for n in (960, 2880)
+    )
+    begun = long.evaluations <= 960
+    assert np.array_equal(long.errors[begun], short.errors[: begun.sum()])
+    assert np.array_equal(long.evaluations[begun], short.evaluations[: begun.sum()])
+    assert short.error == long.errors[begun][-1]
+
+
+def test_other_readings_have_the_budgets_and_methods_of_the_study(script):
+    paper = script.StudySpec.load("paper")
+    files = sorted(script.SENSITIVITY.glob("*.toml"))
+    assert [file.stem for file in files] == ["radius", "redrawn", "tanh"]
+    for file in files:
+        spec = script.StudySpec.load(file)
+        assert spec.budgets == {problem: paper.budgets[problem] for problem in spec.problems}
+        assert list(spec.methods) == script.METHODS
+        assert spec.repetitions == 20

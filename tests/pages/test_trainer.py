@@ -1,0 +1,67 @@
+"""docs/trainer.md tells the truth, and expected running times are what they are said to be."""
+
+import numpy as np
+import pytest
+
+from tests.pages.blocks import ROOT, load_module
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return lambda name: load_module("benchmarks", name)
+
+
+def test_its_numbers_are_those_of_the_committed_results():
+    tables = load_module("scripts", "trainer_tables")
+    page = tables.PAGE.read_text(encoding="utf-8")
+    assert tables.filled(page, tables.parts()) == page, "run: python scripts/trainer_tables.py"
+
+
+def test_the_committed_tables_follow_from_the_committed_tries(benchmark):
+    tables = load_module("scripts", "trainer_tables")
+    results = benchmark("_tries").Results.load(tables.RESULTS)
+    assert results.tables() == tables.json.loads(tables.RESULTS.read_text())["tables"]
+
+
+def test_the_expected_running_time_is_all_seconds_over_the_successes(benchmark):
+    tries = benchmark("_tries")
+    found = tries.Try("sinc", "auto", 0, 3.0, True, [[1.0, 0.5], [2.0, 0.1]])
+    other = tries.Try("sinc", "auto", 1, 5.0, False, [[4.0, 0.3]])
+    row = tries.times_to([found, other], 0.2, 1.1)
+    assert row == {"hits 1.1": 1, "seconds 1.1": 2.0 + 5.0, "median 1.1": None}
+    assert tries.times_to([found, other], 0.3, 2.0)["seconds 2"] == (2.0 + 4.0) / 2
+    assert tries.times_to([found, other], 0.0, 2.0)["hits 2"] == 0
+
+
+def test_tries_that_ended_above_the_present_target_are_made_again(benchmark):
+    tries = benchmark("_tries")
+    results = tries.Results(facts={"sinc": {"floor": 0.0, "group": "paper"}})
+    results.learn("sinc", 0.10, "auto")
+    results.add(tries.Try("sinc", "auto", 0, 1.0, True, [[1.0, 0.104]]))
+    results.add(tries.Try("sinc", "auto", 1, 9.0, False, [[1.0, 0.2]]))
+    assert [one.seed for one in results.valid("sinc", "auto")] == [0, 1]
+    results.learn("sinc", 0.05, "pycma BIPOP")
+    assert [one.seed for one in results.valid("sinc", "auto")] == [1]
+
+
+def test_networks_of_others_have_the_error_of_the_evaluator_and_no_ball(benchmark):
+    from symbreak import Evaluator, load_problem
+
+    watch = benchmark("_watch")
+    problem = load_problem("sinc2d")
+    theta = np.random.default_rng(0).uniform(-1, 1, size=problem.topology.dim)
+    error = watch.network_error(problem)
+    assert error(theta) == pytest.approx(Evaluator(problem)(theta[None])[0], rel=1e-8)
+    assert error(100 * theta) < 1  # outside the ball there is a penalty of hundreds
+
+
+def test_the_clock_stands_still_while_a_network_is_measured(benchmark, monkeypatch):
+    from symbreak import load_problem
+
+    watch = benchmark("_watch")
+    clock = iter([0.0, 1.0, 8.0, 9.0])  # begins; measures from 1 to 8; looks at 9
+    monkeypatch.setattr(watch.time, "process_time", lambda: next(clock))
+    one = watch.Watch(load_problem("syn5"), 3.0, 0.0)
+    one.see_network(np.zeros(6))
+    assert one.curve[0][0] == 2.0

@@ -1,0 +1,43 @@
+"""The page about when to use a small network says what the committed results say."""
+
+import importlib
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def page(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("_generalisation_page")
+
+
+def test_its_tables_are_those_of_the_committed_results(page):
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.filled(text) == text, "run: python benchmarks/generalisation.py write"
+
+
+def test_every_estimator_was_scored_once_on_every_fold_of_every_table(page):
+    runs = page.read()
+    contests = [(m, net) for m in (page.OURS, *page.MLPS) for net in page.nets(runs)]
+    contests += [(method, "") for method in page.OTHERS]
+    tables = runs["data"].unique()
+    assert len(tables) >= 10
+    folds = range(runs["fold"].max() + 1)
+    assert len(folds) >= 5
+    expected = itertools.product(tables, contests, folds)
+    scored = list(runs[["data", "method", "net", "fold"]].itertuples(index=False, name=None))
+    assert sorted(scored) == sorted((data, *contest, fold) for data, contest, fold in expected)
+
+
+def test_a_loss_of_more_than_a_standard_error_is_called_worse(page):
+    runs = page.read()
+    ours = (runs["method"] == page.OURS) & (runs["data"] == "iris")
+    runs.loc[ours, "score"] = 0.5
+    table = "\n".join(page.comparison_table(runs))
+    assert len(re.findall(r"\| iris .*\*\*worse\*\*", table)) == len(page.nets(runs))
+    assert "iris" in page.claim(runs)[0]

@@ -1,0 +1,96 @@
+import datetime
+
+import numpy as np
+import pytest
+
+from symbreak import Problem, Topology
+from symbreak._support.checks import as_matrix, check_population, check_theta, large_number
+
+HALF = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
+WHOLE = np.ma.array([[1.0, 2.0], [3.0, 4.0]])
+DAYS = np.array([["2024-01-01", "2024-01-02"]] * 2, dtype="datetime64[D]")
+AWKWARD = {
+    "a masked array": HALF,
+    "masked rows in a list": [HALF[0], HALF[1]],
+    "masked rows in a tuple in a list": [(*HALF[:1],)],
+    "a masked constant": [[1.0, np.ma.masked]],
+    "masked rows in an array of objects": np.array([HALF[0], "x"], dtype=object)[:1],
+    "complex numbers": np.ones((2, 2)) + 0j,
+    "a complex number in a list": [[1.0, 2j]],
+    "a complex number among objects": np.array([[1.0, np.complex128(2)]], dtype=object),
+    "dates": DAYS,
+    "spans of time": DAYS - DAYS[0, 0],
+    "dates among objects": np.array([[1.0, np.datetime64("2024-01-01")]], dtype=object),
+    "Python's dates": [[datetime.date(2024, 1, 1), 1.0]],
+    "texts": [["a", "b"]],
+    "a ragged list": [[1.0], [1.0, 2.0]],
+    "records": np.zeros(2, dtype=[("a", float)]),
+    "None": None,
+    "a set": {1.0},
+}
+
+
+@pytest.mark.parametrize("case", AWKWARD)
+@pytest.mark.parametrize(
+    "check", [as_matrix, lambda name, x: check_population(x, 2, name)], ids=["matrix", "population"]
+)
+def test_what_is_no_array_of_numbers_is_refused(check, case):
+    with pytest.raises(ValueError, match=r"^data (must|has masked entries)"):
+        check("data", AWKWARD[case])
+
+
+@pytest.mark.parametrize(
+    "values", [[[1, 2], [3, 4]], WHOLE, [WHOLE[0], WHOLE[1]], np.array([[1, 2], [3, 4]], dtype="O")]
+)
+def test_numbers_of_any_kind_are_taken(values):
+    assert as_matrix("data", values).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert check_population(values, 2).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_a_matrix_is_a_copy_and_a_population_is_not():
+    values = np.ones((2, 2))
+    assert not np.shares_memory(as_matrix("data", values), values)
+    assert np.shares_memory(check_population(values, 2), values)
+
+
+def test_a_vector_is_refused_for_the_same_reasons():
+    with pytest.raises(ValueError, match="theta has masked entries"):
+        check_theta(HALF[0], 2)
+    with pytest.raises(ValueError, match="theta must be an array of numbers"):
+        check_theta([1j, 2], 2)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_problem_refuses_masked_targets_and_weights(task):
+    X, y = np.arange(8.0).reshape(4, 2), np.ma.array([0, 1, 0, 1], mask=[0, 1, 0, 0])
+    with pytest.raises(ValueError, match="train y has masked entries"):
+        Problem.from_arrays(X, y, task=task)
+    with pytest.raises(ValueError, match="train weights has masked entries"):
+        Problem.from_arrays(X, y.data, task=task, weights=y + 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"weights": [1.0, 2.0]}, r"train weights must have shape \(K,\) = \(4,\)"),
+        ({"weights": [1.0, 2.0, 0.0, 1.0]}, "must be positive, got 0; leave out samples"),
+        ({"weights": [1.0, 2.0, np.nan, 1.0]}, "train weights must be finite"),
+        ({"alpha": -1}, r"alpha .* must be a finite number in"),
+        ({"alpha": np.inf}, r"alpha .* must be a finite number in"),
+        ({"rescale": "nothing"}, "unknown rescale 'nothing'"),
+        ({"activation": "rely"}, "Did you mean 'relu'"),
+        ({"feature_names": ("a",)}, "feature_names must be 2 different names or none"),
+        ({"feature_names": ("a", "a")}, "feature_names must be 2 different names or none"),
+        ({"target_names": ["a"]}, "target_names must be a tuple of texts"),
+    ],
+)
+def test_impossible_settings_of_a_problem_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Problem.from_arrays(np.arange(8.0).reshape(4, 2), np.arange(4.0), **settings)
+
+
+def test_a_number_of_replicas_can_be_printed_however_large():
+    assert large_number(Topology((1, 5, 1)).n_replicas) == "3,840"
+    assert large_number(10**30) == "about 1e30"
+    assert large_number(Topology((1, 1500, 1)).n_replicas) == "about 1e4566"
+    assert large_number(Topology((1, 1500, 1), "relu").n_replicas) == "about 1e4115"

@@ -1,0 +1,83 @@
+"""Compiled functions without a folder to keep them in, and with damaged files in it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import symbreak
+
+TRAIN = """
+import symbreak
+problem = symbreak.load_problem("syn5")
+print(symbreak.__file__)
+print(symbreak.train(problem, "DE-SB", max_evaluations=400, seed=0).error)
+"""
+COUNT = """
+from symbreak._support.compile import compiled, is_kept
+
+@compiled()
+def twice(x):
+    return 2 * x
+
+print(twice(21), len(twice.stats.cache_hits), is_kept(twice))
+"""
+
+
+def run(command, folder, timeout=120, **variables):
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": str(folder), **variables},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.fixture
+def unwritable(tmp_path):
+    """A copy of the package, and the home folder, where nobody can write, not even root."""
+    package = tmp_path / "symbreak"
+    source = Path(symbreak.__file__).parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (package, *(path for path in package.rglob("*") if path.is_dir())):
+        (folder / "__pycache__").touch()
+    (tmp_path / "home").touch()
+    nowhere = str(tmp_path / "home" / "below")
+    return tmp_path, {"HOME": nowhere, "XDG_CACHE_HOME": nowhere, "LOCALAPPDATA": nowhere}
+
+
+def test_training_works_where_no_folder_can_be_written(unwritable):
+    folder, variables = unwritable
+    assert run(["-m", "symbreak", "--version"], folder, **variables)[-1] == symbreak.__version__
+    where, error = run(["-c", TRAIN], folder, **variables)
+    assert where.startswith(str(folder))
+    expected = symbreak.train(symbreak.load_problem("syn5"), "DE-SB", max_evaluations=400, seed=0)
+    assert float(error) == expected.error
+
+
+def test_damaged_files_of_compiled_code_are_made_anew(tmp_path):
+    (tmp_path / "count.py").write_text(COUNT)
+    cache = tmp_path / "cache"
+    variables = {"NUMBA_CACHE_DIR": str(cache)}
+
+    def again():
+        return run(["-c", "import count"], tmp_path, **variables)
+
+    assert again() == ["42", "0", "True"]
+    assert again() == ["42", "1", "True"]
+    for ending, damage in (("nbi", b""), ("nbi", b"\x80\x04nonsense"), ("nbc", b"nonsense")):
+        files = list(cache.rglob(f"count*.{ending}"))
+        assert files
+        for path in files:
+            path.write_bytes(damage)
+        assert again() == ["42", "0", "True"]
+    assert again() == ["42", "1", "True"]

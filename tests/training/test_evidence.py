@@ -1,0 +1,162 @@
+"""The evidence against dense matrices of the complete network, and what it is good for."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from symbreak import Problem, load_problem
+from symbreak.activations import ACTIVATIONS
+from symbreak.network import hidden_outputs
+from symbreak.polish import Linearisation, Polisher
+from symbreak.training import evidence
+from symbreak.training._evidence import EvidencePolisher, estimate
+from tests import reference_polish
+from tests.polish.test_polish import make_problem
+from tests.reference import ridge_shares
+from tests.states import through_json
+
+
+def dense_evidence(problem, theta, alpha):
+    """Effective parameters and log evidence from the Hessian of all weights at once."""
+    topology, X, Y = problem.topology, problem.train.X, problem.train.y
+    K, q, n_last = len(X), topology.n_outputs, topology.hidden[-1]
+    weights = problem.train.weights
+    weights = np.ones(K) if weights is None else weights
+    options = {"shift": problem.output_shift, "alpha": alpha, "weights": weights}
+    *_, W, root = reference_polish.fit(theta, topology, X, Y, **options)
+    A = hidden_outputs(theta, topology, X, shift=problem.output_shift)
+    n = A.shape[1]
+    by_theta = reference_polish.derivatives(theta, topology, X, W[:n_last])  # (K, q, D)
+    by_weights = np.einsum("kn,op->konp", A, np.eye(q)).reshape(K, q, n * q)
+    J = (root[:, :, None] * np.concatenate([by_theta, by_weights], axis=2)).reshape(K * q, -1)
+    prior = np.ones(theta.size + n * q)  # shares of the ridge
+    prior[: theta.size] = ridge_shares(topology.sizes)
+    if problem.output_shift:
+        prior[-q:] = 0.0
+    hessian = J.T @ J + alpha * np.diag(prior)
+    held = prior[prior > 0]
+    n_data, n_prior, n_free = weights.sum() * q, len(held), np.sum(prior == 0)
+    gamma = n_prior - alpha * np.sum(np.linalg.inv(hessian).diagonal() * prior)
+    residual = np.sum((root * (Y - A @ W)) ** 2)
+    squares = prior[: theta.size] @ theta**2 + np.sum(W[:n_last] ** 2)
+    beta = (n_data - gamma - n_free) / residual
+    log_evidence = (
+        n_data / 2 * np.log(beta / (2 * np.pi))
+        - beta * residual / 2
+        + np.sum(np.log(held * alpha * beta / (2 * np.pi))) / 2
+        - alpha * beta * squares / 2
+        + len(prior) / 2 * np.log(2 * np.pi)
+        - np.linalg.slogdet(beta * hessian)[1] / 2
+        + np.log(topology.n_replicas)
+    )
+    return gamma + n_free, log_evidence, gamma / squares / beta
+
+
+@pytest.mark.parametrize("shift", [False, True])
+@pytest.mark.parametrize("net", ["2-4-1", "2-3-4-3", "3-2-2-2", "2-2-5"])
+def test_the_estimate_is_that_of_the_dense_hessian_of_all_weights(net, shift):
+    problem = make_problem(net, K=70, weights=shift, output_shift=shift)
+    theta = np.random.default_rng(1).normal(size=problem.topology.dim)
+    here, alpha = Linearisation(problem), 0.3
+    here(theta, alpha)
+    now = estimate(problem, here, theta, alpha)
+    n_effective, log_evidence, wanted = dense_evidence(problem, theta, alpha)
+    assert now.n_effective == pytest.approx(n_effective, rel=1e-9)
+    assert now.log_evidence == pytest.approx(log_evidence, rel=1e-9)
+    assert now.alpha == pytest.approx(np.clip(wanted, alpha / 10, alpha * 10), rel=1e-9)
+
+
+def friedman(K, rng, noise=1.0):
+    X = rng.uniform(size=(K, 10))
+    y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
+    return X, y + 10 * X[:, 3] + 5 * X[:, 4] + noise * rng.normal(size=K)
+
+
+def friedman_problem(K=150, hidden=8):
+    rng = np.random.default_rng(0)
+    problem = Problem.from_arrays(*friedman(K, rng), hidden=(hidden,), output_shift=True)
+    object.__setattr__(problem, "rescale", "none")
+    return problem, rng
+
+
+def small_start(problem, seed):
+    return 0.3 * np.random.default_rng(seed).normal(size=problem.topology.dim)
+
+
+def test_the_ridge_settles_where_it_asks_for_itself_and_finds_the_noise():
+    problem, _ = friedman_problem(K=400)
+    result = evidence(problem, small_start(problem, 0))
+    n_effective, log_evidence, wanted = dense_evidence(problem, result.theta, result.alpha)
+    assert result.reason.startswith("converged")
+    assert wanted == pytest.approx(result.alpha, rel=0.02)
+    assert result.n_effective == pytest.approx(n_effective, rel=1e-6)
+    assert result.log_evidence == pytest.approx(log_evidence, rel=1e-6)
+    assert result.noise * problem.targets.scale[0] == pytest.approx(1.0, rel=0.1)
+
+
+def test_the_ridge_that_sets_itself_predicts_better_than_none():
+    problem, rng = friedman_problem()
+    X, y = friedman(1000, rng, noise=0.0)
+    starts = [small_start(problem, seed) for seed in range(3)]
+    regular = max((evidence(problem, s) for s in starts), key=lambda r: r.log_evidence)
+    free = min((finished(Polisher(problem, s)) for s in starts), key=lambda p: p.error)
+    assert regular.model.error(X, y) < 0.5 * free.result().model.error(X, y)
+
+
+def test_targets_that_are_noise_determine_few_parameters():
+    rng = np.random.default_rng(0)
+    problem = Problem.from_arrays(
+        rng.normal(size=(200, 4)), rng.normal(size=200), hidden=(5,), output_shift=True
+    )
+    object.__setattr__(problem, "rescale", "none")
+    result = evidence(problem, small_start(problem, 0))
+    assert result.n_effective < 10  # of 31
+    assert result.noise == pytest.approx(1.0, abs=0.1)
+
+
+def finished(polisher):
+    while not polisher.finished:
+        polisher.step()
+    return polisher
+
+
+def test_it_continues_from_its_state_bit_by_bit():
+    problem, _ = friedman_problem(K=60, hidden=3)
+    straight = finished(EvidencePolisher(problem, small_start(problem, 0), max_iterations=12))
+    polisher = EvidencePolisher(problem, small_start(problem, 0), max_iterations=12)
+    while not polisher.finished:
+        polisher.step()
+        polisher = EvidencePolisher.from_state(problem, through_json(polisher.state()))
+    assert polisher.theta.tobytes() == straight.theta.tobytes()
+    assert polisher.evidence().alpha == straight.evidence().alpha
+    assert polisher.n_evaluations == straight.n_evaluations
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("case", ["one sample", "few", "zero targets", "no weights", "large"])
+def test_hard_cases_stay_finite(case, activation):
+    K = {"one sample": 1, "few": 6}.get(case, 40)
+    problem = make_problem(f"2-4-3-2 {activation}", K=K, rescale="none", output_shift=True)
+    if case == "zero targets":
+        object.__setattr__(problem.train, "y", np.zeros_like(problem.train.y))
+    scale = {"no weights": 0.0, "large": 100.0}.get(case, 1.0)
+    theta = scale * np.random.default_rng(0).normal(size=problem.topology.dim)
+    result = evidence(problem, theta, max_iterations=30)
+    assert result.reason
+    assert np.isfinite(result.theta).all()
+    assert np.isfinite([result.alpha, result.n_effective, result.noise, result.error]).all()
+    assert 0 <= result.n_effective <= problem.topology.dim + 4 * 2
+
+
+def test_classes_and_work():
+    problem = dataclasses.replace(load_problem("two-circles"), output_error="tanh")
+    theta = np.random.default_rng(0).uniform(-1, 1, size=problem.topology.dim)
+    with pytest.raises(ValueError, match="max_evaluations must be a whole number of at least"):
+        evidence(problem, theta, max_evaluations=1)
+    result = evidence(problem, theta, max_evaluations=200)
+    assert result.reason == "budget"
+    assert result.n_evaluations <= 200
+    X = problem.inputs.undo(problem.train.X)
+    labels = np.array(problem.classes)[problem.train.y.argmax(axis=1)]
+    assert result.model.error(X, labels) < 0.3

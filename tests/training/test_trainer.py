@@ -1,0 +1,414 @@
+"""The trainer: short searches, polishes and restarts, whatever the threads and interruptions."""
+
+import dataclasses
+import itertools
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from symbreak import METHODS, Evaluator, Problem, load_problem, train
+from symbreak.training import Training, run_start
+from symbreak.training._optima import Agreement, Optimum, agreement, label_optima
+from symbreak.training._plans import Patience, luby, make_plan, patience
+from tests.states import through_json
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return load_problem("sinc")
+
+
+def table():
+    """A small noisy regression with a validation set, without the paper's ball."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(120, 2))
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=120)
+    return Problem.from_arrays(
+        X[:80], y[:80], hidden=(4,), validation=(X[80:], y[80:]), rescale="none"
+    )
+
+
+def without_ball():
+    return replace(load_problem("sinc"), rescale="none")
+
+
+def long_table():
+    """So many samples that an iteration of a polish costs less than a generation."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(2_000, 3))
+    y = np.tanh(X @ rng.normal(size=3)) + 0.1 * rng.normal(size=2_000)
+    return Problem.from_arrays(X, y, hidden=(3,), rescale="none", output_shift=True)
+
+
+def outcome(record):
+    """All that a result is, as one text; why and how fast it ended apart."""
+    rows = [record.errors, record.evaluations, record.theta, record.starts, record.rates]
+    origin = dict(record.model.origin)
+    return json.dumps(
+        [row.tolist() for row in rows] + [record.model.to_json(), origin, record.n_evaluations]
+    )
+
+
+def test_it_finds_what_a_long_search_finds_in_a_fraction_of_its_evaluations(problem):
+    record = train(problem, "auto", max_evaluations=60_000, seed=1)
+    search = train(problem, "DE-SB", max_evaluations=200_000, seed=1)
+    assert record.error < search.error
+    assert record.error < 2e-4
+
+
+@pytest.mark.parametrize("make", [lambda: load_problem("sinc"), table])
+def test_threads_change_nothing(make):
+    problem = make()
+    records = [
+        train(problem, max_evaluations=30_000, seed=3, threads=threads) for threads in (1, 2, 5)
+    ]
+    assert outcome(records[0]) == outcome(records[1]) == outcome(records[2])
+    assert len(records[0].starts) > 2
+
+
+@pytest.mark.parametrize("polish", ["restarts", "final"])
+def test_a_run_continued_from_its_state_after_any_step_is_identical(problem, polish):
+    options = {"method": "DE-SB", "max_evaluations": 9_000, "seed": 2, "polish": polish}
+    whole = train(problem, **options)
+    run = Training(problem, **options)
+    n_steps = 0
+    while not run.finished:
+        run.step()
+        n_steps += 1
+        if n_steps % 7 == 0:
+            run = Training.from_state(problem, through_json(run.state()))
+    assert outcome(run.record()) == outcome(whole)
+    assert n_steps > 50
+
+
+@pytest.mark.parametrize("make", [lambda: load_problem("sinc"), without_ball])
+def test_a_run_ended_by_time_is_the_one_of_its_number_of_evaluations(make):
+    problem = make()
+    timed = train(problem, max_time=0.15, seed=5)
+    assert timed.stopped in ("time", "agreement")
+    counted = train(problem, max_evaluations=timed.n_evaluations, seed=5)
+    assert outcome(timed) == outcome(counted)
+
+
+def test_a_time_of_zero_still_gives_an_answer_in_words(problem):
+    record = train(problem, max_time=0)
+    assert record.n_evaluations == 0
+    assert record.model is None
+    with pytest.raises(ValueError, match=r"max_time must be a finite number in \[0, 1e\+09\]"):
+        train(problem, max_time=-1)
+
+
+@pytest.mark.parametrize("make", [lambda: load_problem("sinc"), without_ball])
+@pytest.mark.parametrize("budget", [40, 41, 777, 2_011, 5_555])
+def test_the_budget_is_never_exceeded(make, budget):
+    problem = make()
+    record = train(problem, max_evaluations=budget, seed=0)
+    assert record.n_evaluations <= budget
+    assert record.stopped == "budget"
+    assert record.error == pytest.approx(Evaluator(problem)(record.theta[None])[0], rel=1e-9)
+    assert record.evaluations[-1] == record.n_evaluations
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if "BF" not in name])
+def test_every_method_can_be_polished_and_is_never_the_worse_for_it(problem, method):
+    plain = train(problem, method, max_evaluations=8_000, seed=1, polish="none")
+    final = train(problem, method, max_evaluations=10_000, seed=1, polish="final")
+    assert final.error <= plain.error
+    assert final.n_evaluations <= 10_000
+    assert final.role == "variant"
+
+
+def test_the_papers_methods_are_not_polished_unless_asked(problem):
+    record = train(problem, "DE-SB", max_evaluations=5_000, seed=0)
+    assert record.n_evaluations == 5_000 // 120 * 120
+    assert record.role == "proximity"
+    assert len(record.starts) == 0
+
+
+def test_it_stops_by_itself_when_starts_agree(problem):
+    record = train(problem, max_evaluations=2_000_000, seed=1)
+    assert record.stopped == "agreement"
+    assert not record.interrupted
+    said = record.agreement
+    assert said.n_best >= 3
+    assert said.n_starts == len(record.starts)
+    assert f"{said.n_best} of {said.n_starts} starts ended in the best network" in repr(record)
+    best = record.starts[record.starts[:, 2] == 0, 1]
+    assert best.max() < 1.1 * best.min()  # the same function has nearly the same error
+
+
+def test_validation_selects_among_all_starts():
+    problem = table()
+    record = train(problem, max_evaluations=30_000, seed=0)
+    assert record.model.error_on(problem.validation) == record.rates[-1, 2]
+    assert np.all(np.diff(record.rates[:, 2]) < 0)
+    assert record.rates[-1, 0] < record.n_evaluations
+
+
+def test_searches_are_as_long_as_luby_says():
+    assert [luby(n) for n in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
+    plan = make_plan(load_problem("sinc2d"), "auto", 10**6)
+    assert [plan.of_start(n).search_evaluations for n in range(4)] == [40, 40, 80, 40]
+    assert make_plan(load_problem("sinc2d"), "DE", 10**6).of_start(2).search_evaluations == 10**6
+
+
+def test_without_a_ball_most_starts_are_random_unless_a_search_is_asked_for(problem):
+    def lengths(problem, **options):
+        plan = make_plan(problem, "auto", 10**6, **options)
+        return [plan.of_start(n).search_evaluations for n in range(7)]
+
+    searched = [10, 10, 20, 10, 10, 20, 40]
+    free = replace(problem, rescale="none")
+    assert lengths(problem) == searched
+    assert lengths(free) == [1, 1, 20, 1, 1, 20, 40]
+    assert lengths(free, population_size=30) == [30, 30, 60, 30, 30, 60, 120]
+    assert lengths(free, settings={"F": 0.3}) == searched
+    # a polish that sets the ridge is long, whatever it begins with
+    assert lengths(replace(free, alpha="auto")) == searched
+    run = Training(free, seed=3)
+    while run.progress.n_starts == 0:
+        run.step()
+    drawn = np.random.default_rng(3).uniform(-1, 1, size=10)  # one input: units are 1
+    assert run.record().errors[0] == Evaluator(free)(drawn[None])[0]
+    assert run.progress.generation == 0
+
+
+def test_a_random_start_continued_from_its_state_is_identical(problem):
+    problem = replace(problem, rescale="none")
+    options = {"max_evaluations": 3_000, "seed": 2}
+    whole, run = train(problem, **options), Training(problem, **options)
+    while not run.finished:
+        run = Training.from_state(problem, through_json(run.state()))
+        run.step()
+    assert outcome(run.record()) == outcome(whole)
+
+
+def test_a_search_that_comes_later_is_refused_at_once(problem):
+    free, given = replace(problem, rescale="none"), np.full(10, 0.1)
+    with pytest.raises(ValueError, match="F must be a finite number"):
+        train(free, "DE", polish="final", initial=given, F=9.0)
+    with pytest.raises(ValueError, match=r"unexpected keyword argument|unknown setting"):
+        train(free, "DE", polish="restarts", initial=given, nonsense=1)
+    wide = Problem.from_arrays(np.ones((9, 2)), np.arange(9.0), hidden=(12,), rescale="none")
+    with pytest.raises(ValueError, match="brute force"):
+        Training(wide, "DE-SB-BF", polish="restarts", max_evaluations=1_000)
+
+
+def damaged(state, **changes):
+    return state | {"start": state["start"] | changes}
+
+
+def test_a_start_that_begins_with_nothing_or_with_two_things_is_refused(problem):
+    free = replace(problem, rescale="none")
+    state, searching = Training(free).state(), Training(problem).state()
+    for wrong in (
+        damaged(state, random=None),
+        damaged(state, random=np.full(10, np.nan)),
+        damaged(state, random=np.zeros(9)),
+        damaged(state, optimizer=searching["start"]["optimizer"]),
+        state | {"plan": state["plan"] | {"search_evaluations": 3}},
+        state | {"plan": state["plan"] | {"polish": "none"}},
+    ):
+        with pytest.raises(ValueError, match="state"):
+            Training.from_state(free, wrong)
+    with pytest.raises(ValueError, match="nothing to begin with"):
+        Training.from_state(problem, damaged(searching, optimizer=None))
+    assert not Training.from_state(free, state).finished
+
+
+def test_large_networks_are_polished_with_more_patience():
+    assert patience(1) == patience(79) == Patience()
+    assert patience(80) == patience(4_000) == Patience(promising=1.5, iterations=1_000)
+
+
+def test_a_given_network_is_polished_for_as_many_iterations():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 10))
+    for hidden, most in ((3,), 200), ((8,), 1_000):
+        wide = Problem.from_arrays(X, np.tanh(X @ rng.normal(size=(10, 2))), hidden=hidden)
+        run = Training(wide, polish="final", initial=np.full(wide.topology.dim, 0.1))
+        run.step()
+        assert run._running[0]._polisher.max_iterations == most
+
+
+@pytest.mark.parametrize("options", [{}, {"initial": np.full(10, 0.1)}])
+def test_a_run_that_ends_after_any_step_is_that_of_its_number_of_evaluations(problem, options):
+    run = Training(problem, seed=5, **options)
+    for _ in range(80):
+        run.step()
+        if run.n_evaluations >= run.plan.population_size:
+            counted = train(problem, max_evaluations=run.n_evaluations, seed=5, **options)
+            assert outcome(counted) == outcome(run.record())
+
+
+@pytest.mark.parametrize("make", [without_ball, long_table])
+def test_the_same_of_random_starts(make):
+    problem, n_compared = make(), 0
+    run = Training(problem, seed=5, max_evaluations=10**6)
+    while run.progress.n_starts < 8 and not run.finished:
+        run.step()
+        if run.n_evaluations < 3_000:
+            counted = train(problem, max_evaluations=run.n_evaluations, seed=5)
+            assert outcome(counted) == outcome(run.record())
+            n_compared += 1
+    assert n_compared > 50
+
+
+def test_a_polish_that_stalls_is_given_up_unless_it_is_promising(problem):
+    record = train(problem, max_evaluations=100_000, seed=1)
+    given_up = record.starts[:, 2] < 0
+    assert 0 < given_up.sum() < len(given_up)
+    assert not given_up[0]  # nothing was better before it
+    best = np.minimum.accumulate(record.starts[:, 1])
+    assert np.all(
+        record.starts[1:, 1][given_up[1:]] > patience(10).promising * best[:-1][given_up[1:]]
+    )
+
+
+def test_first_weights_are_small_where_there_is_no_ball(problem):
+    X = np.random.default_rng(0).normal(size=(30, 9))
+    free = Problem.from_arrays(X, X[:, :1], hidden=(4, 3), rescale="none")
+    units = make_plan(free, "auto", 1_000).units(free)
+    assert units[:40].tolist() == [1 / 3] * 40  # nine inputs and a shift
+    assert units[40:].tolist() == [1.0] * 15
+    start = Training(free, max_evaluations=1_000, seed=0)
+    start.step()
+    assert 0.1 < np.abs(start.record().theta[:40]).max() <= 1 / 3
+    assert make_plan(free, "DE", 1_000).units(free) is None  # the paper's methods stay as they are
+    assert make_plan(problem, "auto", 1_000).units(problem) is None
+
+
+def test_an_unknown_polish_is_refused(problem):
+    with pytest.raises(ValueError, match="unknown polish 'gloss'"):
+        train(problem, polish="gloss")
+
+
+def test_optima_are_the_same_if_their_functions_are():
+    rng = np.random.default_rng(0)
+    f, g = rng.normal(size=(50, 2)), rng.normal(size=(50, 2))
+    near = 0.05 * np.sqrt(0.01) * rng.normal(size=f.shape)
+    optima = [(0.02, g), (0.01, f), (0.0101, f + near), (0.03, f + g)]
+    optima = [Optimum(error, error, outputs) for error, outputs in optima]
+    exact = [Optimum(1e-9, 1e-9, f), Optimum(1e-8, 1e-8, g)]
+    assert label_optima(exact) == [0, 0]
+    given_up = Optimum(0.001, 0.001, np.empty((0, 0)))
+    assert label_optima([*optima, given_up]) == [1, 0, 0, 2, -1]
+    assert label_optima([]) == []
+
+
+def test_what_starts_say_is_counted():
+    said = agreement([0, 1, 0, 2, 1, -1])
+    assert said == Agreement(6, 2, 3, 1 / 6, 1 - 0.05 ** (1 / 6))
+    assert not said.is_enough
+    assert agreement([0, 0, 0, 1, 1, 2]).is_enough
+    assert not agreement([0, 0, 0]).is_enough  # another may have been missed
+    # the bound is the largest probability that six starts miss with a chance of one in twenty
+    assert (1 - said.better) ** 6 == pytest.approx(0.05)
+    assert agreement([]).n_starts == 0
+
+
+def noisy(validation):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(90, 3))
+    y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * rng.normal(size=90)
+    data = {"validation": (X[60:], y[60:])} if validation else {}
+    return Problem.from_arrays(
+        X[:60], y[:60], hidden=(6,), alpha="auto", rescale="none", output_shift=True, **data
+    )
+
+
+@pytest.mark.parametrize("validation", [False, True])
+def test_a_ridge_that_sets_itself_is_the_same_whatever_threads_and_interruptions(validation):
+    problem = noisy(validation)
+    options = {"max_evaluations": 12_000, "seed": 1}
+    whole = train(problem, **options)
+    assert outcome(train(problem, **options, threads=3)) == outcome(whole)
+    run = Training(problem, **options)
+    for n in itertools.count():
+        if run.finished:
+            break
+        run.step()
+        if n % 11 == 0:
+            run = Training.from_state(problem, through_json(run.state()))
+    record = run.record()
+    assert outcome(record) == outcome(whole)
+    assert (record.alpha, record.n_effective) == (whole.alpha, whole.n_effective)
+    timed = train(problem, max_time=0.1, seed=1)
+    counted = train(problem, max_evaluations=timed.n_evaluations, seed=1)
+    assert outcome(timed) == outcome(counted)
+
+
+def test_a_ridge_that_sets_itself_overfits_less_than_none():
+    problem = noisy(validation=False)
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(500, 3))
+    y = X[:, 0] + np.sin(2 * X[:, 1])
+    auto = train(problem, max_evaluations=20_000, seed=0)
+    free = dataclasses.replace(problem, alpha=0.0)
+    none = [train(free, max_evaluations=20_000, seed=seed).model for seed in range(3)]
+    assert auto.model.error(X, y) < 0.5 * np.mean([model.error(X, y) for model in none])
+    assert 4 < auto.n_effective < problem.topology.dim + 7
+    assert auto.alpha > 0
+
+
+def test_the_most_probable_start_is_kept():
+    problem = noisy(validation=False)
+    record = train(problem, max_evaluations=20_000, seed=0)
+    results = []
+    for number in range(len(record.starts)):
+        start = Training(problem, max_evaluations=20_000, seed=0)._new_start(number)
+        while not start.finished:
+            start.step()
+        results.append(start.evidence())
+    best = max(results, key=lambda result: result.log_evidence)
+    assert best.alpha == record.alpha
+    assert np.array_equal(best.model.output_weights, record.model.output_weights)
+
+
+@pytest.mark.parametrize("alpha", [0.0, "auto"])
+def test_starts_that_run_elsewhere_give_the_same_result(alpha):
+    problem = replace(table(), alpha=alpha)
+    here = train(problem, max_evaluations=20_000, seed=3)
+    waves = []
+
+    def elsewhere(jobs):
+        waves.append(len(jobs))
+        return [run_start(pickle.loads(pickle.dumps(job))) for job in jobs]
+
+    there = train(problem, max_evaluations=20_000, seed=3, threads=4, elsewhere=elsewhere)
+    assert outcome(there) == outcome(here)
+    assert set(waves) == {4}
+
+
+@pytest.mark.parametrize("alpha", [0.1, "auto"])
+def test_it_can_begin_with_a_given_network(alpha):
+    problem = replace(table(), alpha=alpha, rescale="none", validation=None)
+    found = train(problem, max_evaluations=20_000, seed=1)
+    disturbed = found.model.theta + 1e-3
+    again = train(problem, max_evaluations=3_000, polish="final", initial=disturbed)
+    assert again.starts.shape == (1, 3)
+    errors = [record.model.error_on(problem.train) for record in (found, again)]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-3)
+    with pytest.raises(ValueError, match="initial is for a polish, and DE has none"):
+        train(problem, "DE", max_evaluations=1_000, initial=disturbed)
+
+
+def test_the_best_network_is_polished_once_more_also_after_an_interruption():
+    problem = load_problem("syn5")
+    whole = train(problem, max_evaluations=2_000_000)
+    run, n_finishing = Training(problem, "auto", max_evaluations=2_000_000), 0
+    while not run.finished:
+        n_starts = run.progress.n_starts
+        run.step()
+        if n_starts == whole.agreement.n_starts:  # all that count are through
+            n_finishing += 1
+            run = Training.from_state(problem, run.state())
+    record = run.record()
+    assert n_finishing > 0
+    assert record.stopped == whole.stopped == "agreement"
+    assert record.error == whole.error <= whole.starts[:, 1].min()
+    np.testing.assert_array_equal(record.theta, whole.theta)
+    assert record.n_evaluations == whole.n_evaluations

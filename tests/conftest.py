@@ -1,6 +1,7 @@
-"""Settings for all tests: hypothesis examples are the same in every run, and have no deadline."""
+"""Settings for all tests: the same examples of hypothesis in every run, and Ctrl-C that works."""
 
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -15,6 +16,10 @@ settings.register_profile(
 # Where each example takes long, without the compiler: make coverage.
 settings.register_profile("short", derandomize=True, deadline=None, max_examples=3)
 settings.load_profile("symbreak")
+
+# Tests of Ctrl-C start processes, which inherit this: a shell's background jobs ignore the signal.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,12 @@ _TABLES = {"curve": 2, "trace": 3, "spread": 3, "rates": 4}
 class History:
     """Notes on one run.
 
+    Args:
+        problem: What is trained.
+        solve: The complete network of a candidate.
+        validates_all: Whether each improvement is shown to the validation set, or only those that
+            ``note_rates`` is called for.
+
     Attributes:
         theta: The candidate (D,) with the best error so far; NaN before any.
         selected: The candidate with the best error on the validation set, if there is one.
@@ -36,8 +42,10 @@ class History:
         rates: Rows (evaluations, training, validation, test error) of the selected candidates.
     """
 
-    def __init__(self, problem: Problem, solve: Callable[[Array], Model]) -> None:
-        self._problem, self._solve = problem, solve
+    def __init__(
+        self, problem: Problem, solve: Callable[[Array], Model], *, validates_all: bool = True
+    ) -> None:
+        self._problem, self._solve, self._validates_all = problem, solve, validates_all
         self.theta = np.full(problem.topology.dim, np.nan)
         self.selected = self.theta
         self.curve: list[tuple[float, ...]] = []
@@ -63,7 +71,8 @@ class History:
         if error < self.error:
             self.curve.append((n_evaluations, error))
             self.theta = theta.copy()
-            self._note_rates()
+            if self._validates_all:
+                self.note_rates()
 
     def note_generation(self, n_evaluations: int, modified_share: float, step: float) -> None:
         """Note what breaking did in a generation, and the step size, NaN if there is none."""
@@ -84,10 +93,12 @@ class History:
             return
         self.spread.append((n_evaluations, *spread(sample, self.theta, problem.topology)))
 
-    def _note_rates(self) -> None:
-        """Note errors where the one on the validation set improves (paper-notes 15b)."""
+    def note_rates(self) -> None:
+        """Note errors of the best if the one on the validation set improves (paper-notes 15b)."""
         problem = self._problem
         if problem.validation is None or problem.alpha == "auto":  # whose ridge is not set yet
+            return
+        if not self.curve:  # nothing is found yet
             return
         if self.note_model(self._solve(self.theta), int(self.curve[-1][0])):
             self.selected = self.theta
@@ -127,11 +138,16 @@ class History:
 
     @classmethod
     def from_state(
-        cls, problem: Problem, solve: Callable[[Array], Model], state: dict[str, Any]
+        cls,
+        problem: Problem,
+        solve: Callable[[Array], Model],
+        state: dict[str, Any],
+        *,
+        validates_all: bool = True,
     ) -> Self:
         """The notes of ``state()``."""
         check_kind("history", state, dict, "of state()")
-        history = cls(problem, solve)
+        history = cls(problem, solve, validates_all=validates_all)
         dim = problem.topology.dim
         for name in ("theta", "selected"):
             setattr(history, name, _checked(name, state[name], (dim,)).copy())

@@ -52,7 +52,7 @@ class Ledger:
 
     def take(self, start: Start, *, counts: bool = True) -> None:
         """Add a start; unless it was cut short, its optimum ``counts`` for the agreement."""
-        found = self._add(start)
+        found = self._add(start, start.history)
         if counts and start.reason != "budget":
             self.ends.append(self.n_evaluations)
             self.optima.append(self._optimum(start, found))
@@ -64,11 +64,11 @@ class Ledger:
         copy.n_evaluations, copy.choice = self.n_evaluations, self.choice
         copy.ends, copy.optima, copy.counters = self.ends, self.optima, dict(self.counters)
         if start is not None:
-            copy._add(start)
+            copy._add(start, start.validated)
         return copy
 
-    def _add(self, start: Start) -> EvidenceResult | None:
-        self.history.absorb(start.history, self.n_evaluations)
+    def _add(self, start: Start, notes: History) -> EvidenceResult | None:
+        self.history.absorb(notes, self.n_evaluations)
         self.n_evaluations += start.n_evaluations
         for name, n in start.counters.items():
             self.counters[name] = self.counters.get(name, 0) + n

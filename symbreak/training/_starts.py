@@ -105,7 +105,7 @@ class Start:
                 max_evaluations=plan.search_evaluations,
                 **plan.settings,
             )
-        self.history = History(problem, evaluate.solve)
+        self.history = History(problem, evaluate.solve, validates_all=self._validates_all)
         self._polisher: Polisher | None = None
         self._recent: list[float] = []  # errors after the last iterations of the polish
         self.reason = ""
@@ -123,6 +123,23 @@ class Start:
         """Work so far, in evaluations."""
         polished = 0 if self._polisher is None else self._polisher.n_evaluations
         return self._n_searched + polished
+
+    @property
+    def _validates_all(self) -> bool:
+        """Whether each improvement is validated.
+
+        Of many short starts only what they stall in and what they end in: all of them took two
+        thirds of the time on two-circles (2026-11).
+        """
+        return self.plan.polish != "restarts"
+
+    @property
+    def validated(self) -> History:
+        """Its notes, and the best so far validated, as it would be if the start ended now."""
+        solve, state = self._evaluate.solve, self.history.state()
+        history = History.from_state(self._problem, solve, state)
+        history.note_rates()
+        return history
 
     @property
     def _n_searched(self) -> int:
@@ -203,16 +220,24 @@ class Start:
 
     def _look_ahead(self) -> None:
         """End, where the next step has no place."""
+        self.reason = self._reason()
+        if self.reason and not self._validates_all:
+            self.history.note_rates()
+
+    def _reason(self) -> str:
+        """Why there is no next step; empty if there is one."""
         if self._is_nothing and self.history.error == np.inf:
-            self.reason = "budget"  # as after a search that found nothing: no other would
-        elif self._polisher is not None:
-            self.reason = self._polisher.reason or (self._stall if self._has_stalled else "")
-        elif not self._is_searching:
-            left = self.max_evaluations - self._n_searched
-            nothing = self.history.error == np.inf and self._random is None
-            if self.plan.polish == "none" or nothing or left < LEAST:
-                stopped = None if self.optimizer is None else self.optimizer.stopped
-                self.reason = stopped or "budget"
+            return "budget"  # as after a search that found nothing: no other would
+        if self._polisher is not None:
+            return self._polisher.reason or (self._stall if self._has_stalled else "")
+        if self._is_searching:
+            return ""
+        left = self.max_evaluations - self._n_searched
+        nothing = self.history.error == np.inf and self._random is None
+        if self.plan.polish == "none" or nothing or left < LEAST:
+            stopped = None if self.optimizer is None else self.optimizer.stopped
+            return stopped or "budget"
+        return ""
 
     def _begin_polish(self) -> Polisher:
         kind, most = _polisher_of(self._problem), self._patience.iterations
@@ -264,7 +289,9 @@ class Start:
         start.optimizer = None if searched is None else kind.from_state(searched)
         if start.optimizer is not None and start.optimizer.dim != problem.topology.dim:
             raise ValueError(f"the state is of another network than a {problem.topology}.")
-        start.history = History.from_state(problem, evaluate.solve, state["history"])
+        start.history = History.from_state(
+            problem, evaluate.solve, state["history"], validates_all=start._validates_all
+        )
         polished, polisher = state["polisher"], _polisher_of(problem)
         start._polisher = None if polished is None else polisher.from_state(problem, polished)
         start._check_beginning()

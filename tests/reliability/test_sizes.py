@@ -11,11 +11,11 @@ from symbreak import (
     Evaluator,
     Problem,
     Topology,
-    _checks,
     make_optimizer,
     symmetry,
     train,
 )
+from symbreak._support import checks
 from symbreak.experiments import RunSpec
 from symbreak.experiments._identity import facts_of
 from symbreak.training import Training
@@ -30,7 +30,7 @@ def wide(n, **settings):
 @pytest.fixture
 def small_machine(monkeypatch):
     """A machine of 1 GiB, whatever this one has."""
-    monkeypatch.setattr(_checks, "total_memory", lambda: 2**30)
+    monkeypatch.setattr(checks, "total_memory", lambda: 2**30)
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_the_memory_of_a_container_is_that_of_its_control_group(
     (tmp_path / "proc/self/cgroup").write_text(f"1:name=systemd:/\n{group}\n")
     (path := tmp_path / "sys/fs/cgroup" / file).parent.mkdir(parents=True)
     path.write_text(content)
-    assert _checks.container_memory(tmp_path) == limit
+    assert checks.container_memory(tmp_path) == limit
 
 
 def test_without_control_groups_there_is_no_limit(tmp_path):
-    assert _checks.container_memory(tmp_path) == 2**63
-    assert _checks.total_memory() < 2**63
+    assert checks.container_memory(tmp_path) == 2**63
+    assert checks.total_memory() < 2**63

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from symbreak import METHODS, Evaluator, Problem, load_problem, train
+from symbreak import METHODS, Evaluator, Model, Problem, load_problem, train
 from symbreak.training import Training, run_start
 from symbreak.training._optima import Agreement, Optimum, agreement, label_optima
 from symbreak.training._plans import Patience, luby, make_plan, patience
@@ -148,6 +148,28 @@ def test_validation_selects_among_all_starts():
     assert record.rates[-1, 0] < record.n_evaluations
 
 
+def test_starts_are_validated_where_they_stall_and_where_they_end(monkeypatch):
+    problem, validated = load_problem("two-circles"), []
+    error_on = Model.error_on
+
+    def noted(model, data):
+        if data is problem.validation:
+            validated.append(run.n_evaluations)
+        return error_on(model, data)
+
+    monkeypatch.setattr(Model, "error_on", noted)
+    run = Training(problem, max_evaluations=20_000, seed=0)
+    while not run.finished:
+        run.step()
+    record = run.record()
+    given_up = np.count_nonzero(record.starts[:, 2] < 0)
+    assert given_up > 5
+    # one that is given up once, the others where they stall and end, perhaps at the same place
+    others = len(record.starts) - given_up
+    assert given_up + others <= len(validated) <= given_up + 2 * others + 3
+    assert record.model.error_on(problem.validation) == record.rates[-1, 2]
+
+
 def test_searches_are_as_long_as_luby_says():
     assert [luby(n) for n in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
     plan = make_plan(load_problem("sinc2d"), "auto", 10**6)
@@ -244,7 +266,7 @@ def test_a_run_that_ends_after_any_step_is_that_of_its_number_of_evaluations(pro
             assert outcome(counted) == outcome(run.record())
 
 
-@pytest.mark.parametrize("make", [without_ball, long_table])
+@pytest.mark.parametrize("make", [without_ball, long_table, table])
 def test_the_same_of_random_starts(make):
     problem, n_compared = make(), 0
     run = Training(problem, seed=5, max_evaluations=10**6)

@@ -89,11 +89,15 @@ class Results:
         runs = {(row["problem"], row["seed"]) for row in self.stops}
         self.stops += [row for row in other.stops if (row["problem"], row["seed"]) not in runs]
 
-    def forget(self, contestants: Collection[str]) -> None:
+    def forget(self, contestants: Collection[str], problems: Collection[str]) -> None:
         """Drop the tries of contestants that have changed, and how ``auto`` stopped if it has."""
-        self.tries = [one for one in self.tries if one.contestant not in contestants]
+        self.tries = [
+            one
+            for one in self.tries
+            if one.contestant not in contestants or one.problem not in problems
+        ]
         if "auto" in contestants:
-            self.stops = []
+            self.stops = [row for row in self.stops if row["problem"] not in problems]
 
     def describe(self, name: str, facts: Mapping[str, Any]) -> None:
         """Note the facts of a problem; it must be the one that earlier tries were made on."""

@@ -69,8 +69,8 @@ class Measurement:
         self.results = Results.load(self.path) if options.resume else Results()
         for other in options.merge:
             self.results.merge(Results.load(other))
-        self.results.forget(options.again)
         self.problems = [n for word in options.problems for n in GROUPS.get(word, [word])]
+        self.results.forget(options.again, self.problems)
         self.contestants = {c.name: c for c in contestants()}
         self._warm: set[tuple[str, str]] = set()
         self._saved = time.monotonic()
@@ -238,7 +238,7 @@ def main() -> None:
     add("--stops", type=int, default=0, help="runs of auto until it stops by itself, in the end")
     add("--json", type=Path, metavar="FILE", help="save the results here")
     add("--resume", action="store_true", help="add to what the file holds")
-    add("--again", nargs="+", default=[], metavar="NAME", help="forget tries of these contestants")
+    add("--again", nargs="+", default=[], metavar="NAME", help="tries of these anew")
     add("--merge", type=Path, nargs="+", default=[], metavar="FILE", help="add these results")
     options = parser.parse_args()
     if options.json and options.json.exists() and not options.resume:

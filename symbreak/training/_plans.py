@@ -13,6 +13,7 @@ from symbreak.methods import POLISHES, Polish, find_method, population_size_of
 from symbreak.optimizers import DE
 from symbreak.polish import ITERATIONS, check_polish_memory
 from symbreak.problems import Problem
+from symbreak.topology import Topology
 
 #: Of a budget that ends with a polish, the share that is searched.
 SEARCH_SHARE = 0.8
@@ -24,6 +25,9 @@ LEAST = 2
 #: Networks with at least so many weights are large: they fall again after long plains. Iterations
 #: of their polishes at most, and within which factor of the best error they are promising.
 LARGE, ITERATIONS_LARGE, PROMISING_LARGE = 80, 1_000, 1.5
+#: After so many starts without agreement there are many optima, and the better ones lie behind
+#: plains: polishes stall after so many iterations, then.
+MANY_STARTS, STALLED_LATE = 30, 10
 
 
 class Patience(NamedTuple):
@@ -61,6 +65,7 @@ class Plan:
             that of the shortest searches. 1 is no search but a random candidate.
         polish: What follows it.
         settings: Of the optimiser.
+        is_late: Whether many starts went before, so that polishes have more patience.
     """
 
     method: str
@@ -68,14 +73,22 @@ class Plan:
     search_evaluations: int
     polish: Polish = "none"
     settings: dict[str, Any] = field(default_factory=dict)
+    is_late: bool = False
 
     def of_start(self, number: int) -> Plan:
-        """The plan of one of the starts, from 0: some search longer than others."""
+        """The plan of one of the starts, from 0: some search longer, late ones are more patient."""
         if self.polish != "restarts":
             return self
-        n = luby(number + 1)
-        shortest, generation = self.search_evaluations, self.population_size
-        return self if n == 1 else replace(self, search_evaluations=n * max(shortest, generation))
+        n, is_late = luby(number + 1), number >= MANY_STARTS
+        if n == 1:
+            return replace(self, is_late=is_late)
+        longer = n * max(self.search_evaluations, self.population_size)
+        return replace(self, search_evaluations=longer, is_late=is_late)
+
+    def patience(self, topology: Topology) -> Patience:
+        """That of the polishes."""
+        usual = patience(topology.dim)
+        return usual._replace(stalled=(usual.stalled[0], STALLED_LATE)) if self.is_late else usual
 
     @property
     def is_random(self) -> bool:

@@ -20,7 +20,7 @@ from symbreak.polish import ITERATIONS, Polisher
 from symbreak.problems import Problem
 from symbreak.training._evidence import EvidencePolisher, EvidenceResult
 from symbreak.training._history import History
-from symbreak.training._plans import LEAST, Plan, patience
+from symbreak.training._plans import LEAST, Plan
 
 #: What may end a polish early: at first, when it was let go on, and if nothing shall.
 STALLS = ("stalled", "slow", "")
@@ -90,7 +90,7 @@ class Start:
     ) -> None:
         self.plan, self.max_evaluations = plan, max_evaluations
         self._problem, self._evaluate = problem, evaluate
-        self._units, self._patience = plan.units(problem), patience(problem.topology.dim)
+        self._units, self._patience = plan.units(problem), plan.patience(problem.topology)
         self._stall = "stalled" if plan.polish == "restarts" and theta is None else ""
         self.optimizer: Optimizer | None = None  # where there is no search
         self._random: Array | None = None  # what is polished instead of a candidate of the search
@@ -277,7 +277,7 @@ class Start:
         check_kind("start", state, dict, "of state()")
         start = cls.__new__(cls)
         start.plan, start._problem, start._evaluate = plan, problem, evaluate
-        start._units, start._patience = plan.units(problem), patience(problem.topology.dim)
+        start._units, start._patience = plan.units(problem), plan.patience(problem.topology)
         start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)
         start.reason = str(state["reason"])
         start._stall = check_choice("the state's stall", state["stall"], STALLS)

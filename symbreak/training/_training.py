@@ -29,7 +29,7 @@ from symbreak.problems import Problem
 from symbreak.training._evidence import Choice
 from symbreak.training._history import History
 from symbreak.training._ledger import Ledger
-from symbreak.training._plans import LEAST, Plan, make_plan, patience
+from symbreak.training._plans import LEAST, Plan, make_plan
 from symbreak.training._records import Progress, RunRecord, versions
 from symbreak.training._starts import Elsewhere, Start, StartJob, advance, start_seed
 
@@ -95,7 +95,6 @@ class Training:
 
     def _prepare(self, threads: int) -> None:
         """What can be made anew, and is not part of the state."""
-        self._patience = patience(self.problem.topology.dim)
         self._n_parallel = 1
         if self.plan.polish == "restarts":  # one thread each
             self._n_parallel, threads = check_threads(threads), 1
@@ -190,7 +189,8 @@ class Training:
 
     def _is_promising(self, start: Start) -> bool:
         """Whether a start that has stalled should go on: those before it were not much better."""
-        most = self._patience.promising * self._ledger.history.error
+        promising = self.plan.patience(self.problem.topology).promising
+        most = promising * self._ledger.history.error
         return start.reason == "stalled" and start.history.error <= most
 
     def _take_over(self, start: Start) -> None:

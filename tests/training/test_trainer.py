@@ -246,6 +246,23 @@ def test_large_networks_are_polished_with_more_patience():
     assert patience(80) == patience(4_000) == Patience(promising=1.5, iterations=1_000)
 
 
+def test_late_starts_are_polished_with_more_patience(problem):
+    plan = make_plan(problem, "auto", 10_000)
+    windows = [plan.of_start(i).patience(problem.topology).stalled for i in range(40)]
+    assert windows == 30 * [(0.02, 3)] + 10 * [(0.02, 10)]
+    run = Training(load_problem("two-circles"), max_evaluations=100_000, seed=0)
+    falls = []  # in the last ten iterations of polishes that were given up
+    while not run.finished:
+        start = run._running[0]
+        run.step()
+        if start.reason == "stalled" and start not in run._running and len(start._recent) > 10:
+            falls.append((run.progress.n_starts, 1 - start._recent[-1] / start._recent[-11]))
+    assert max(fall for n, fall in falls if n <= 30) > 0.1
+    late = [fall for n, fall in falls if n > 30]
+    assert len(late) > 10
+    assert max(late) < 0.02
+
+
 def test_a_given_network_is_polished_for_as_many_iterations():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 10))

@@ -17,12 +17,16 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Where other packages are called. What is about pages, processes or pure Python is not here.
 FILES = {
     "analysis": "charts claims fits idea_chart matrix_charts report statistics tables",
+    "cli": "cli models",
     "experiments": "codec formats golden spec store",
+    "fitting": "probabilities",
     "optimizers": "cmaes de protocol",
+    "polish": "polish",
     "problems": "files problem tables",
+    "support": "blas compile",
     "symmetry": "alignment assignment breaking networks operators",
-    ".": "blas cli cli_models compile estimators evaluation export inspection kernels models "
-    "network polish probabilities topology training",
+    "training": "training",
+    ".": "estimators evaluation export inspection kernels models network topology",
 }
 TESTS = [f"tests/{folder}/test_{name}.py" for folder in FILES for name in FILES[folder].split()]
 #: Old packages call each other in ways that are deprecated by now.

@@ -9,6 +9,7 @@ import pytest
 from symbreak import load_problem, train
 from symbreak.export import to_onnx
 from symbreak.problems import read_problem
+from tests.pages.blocks import ROOT, load_module
 
 SCRIPT = """
 import importlib, pkgutil, sys
@@ -59,3 +60,10 @@ def test_a_parquet_file_without_pyarrow_says_what_to_install(monkeypatch, tmp_pa
     (tmp_path / "table.parquet").touch()
     with pytest.raises(ValueError, match=r"need pyarrow; .* 'symbreak\[parquet\]'$"):
         read_problem(tmp_path / "table.parquet", name="table")
+
+
+def test_what_is_tested_with_the_lowest_versions_is_there():
+    minimum = load_module("scripts", "try_minimum")
+    files = {*minimum.TESTS, *(name.split("::")[0] for name in minimum.LEFT_OUT)}
+    assert not [name for name in files if not (ROOT / name).is_file()]
+    assert len(files) > 30

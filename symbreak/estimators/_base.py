@@ -62,7 +62,7 @@ MAX_TIME = 1e9
 
 
 class EvolvedNetwork(BaseEstimator):
-    """The base of the three; ``estimators.PARAMETERS`` describes what it takes and learns."""
+    """The base of the three; ``_estimators.PARAMETERS`` describes what it takes and learns."""
 
     _task: Task
     _n_fits = 0  # in a row, by warm starts

@@ -2,7 +2,7 @@
 
 The evidence is that of one optimum, in Gauss-Newton's approximation, and its ridge is where an
 iteration settles: with few samples per parameter, a far larger ridge may have the larger evidence.
-Ridges of classes compete by cross-entropy (``probabilities``).
+Ridges of classes compete by cross-entropy (``_probabilities``).
 """
 
 from __future__ import annotations

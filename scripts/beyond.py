@@ -1,13 +1,15 @@
 """Write the numbers of docs/beyond-the-paper.md from stores, and into the page.
 
-    symbreak study beyond --store beyond.db          # hours
-    python scripts/beyond.py read beyond.db          # -> docs/results/beyond.csv, a row per run
-    python scripts/beyond.py write                   # tables of the page, from the file
-                                                     # and benchmarks/results/alignment.json
+    symbreak study beyond --store beyond.db               # two core-hours
+    symbreak study docs/results/variants.toml --store variants.db
+    python scripts/beyond.py read beyond.db variants.db   # -> docs/results/beyond.csv
+    python scripts/beyond.py write                        # tables of the page, from the file
+                                                          # and benchmarks/results/alignment.json
 
 Every run is a row: its final errors, and the evaluations it took to reach the median final error
 of the paper's method of its family on that problem. Of two stores that hold the same repetition of
-a method on a problem, the later one counts. A test checks that the page says what the file says.
+a method on a problem, the later one counts; problems that no store holds stay as they are in the
+file. A test checks that the page says what the file says.
 """
 
 import json
@@ -60,6 +62,14 @@ def read(stores: list[str]) -> pd.DataFrame:
     runs["problem"] = pd.Categorical(runs["problem"], problem_names(), ordered=True)
     columns = ["problem", "family", "method", "settings", "repetition", "error", "test_error"]
     return runs[[*columns, "reached", "max_evaluations", "seconds"]].sort_values(columns[:5])
+
+
+def merged(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """What the file holds of problems that were not run again, and what was run now."""
+    kept = old[~old["problem"].isin(new["problem"])]
+    rows = pd.concat([kept.astype({"problem": object}), new.astype({"problem": object})])
+    place = {name: number for number, name in enumerate(problem_names())}
+    return rows.sort_values("problem", key=lambda names: names.map(place), kind="stable")
 
 
 def median_reached(values: pd.Series) -> float:
@@ -156,8 +166,8 @@ def parts() -> dict[str, str]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["read"] and len(sys.argv) > 2:
-        RESULTS.parent.mkdir(exist_ok=True)
-        read(sys.argv[2:]).to_csv(RESULTS, index=False, float_format="%.8g")
+        runs = merged(pd.read_csv(RESULTS), read(sys.argv[2:]))
+        runs.to_csv(RESULTS, index=False, float_format="%.8g")
     elif sys.argv[1:] == ["write"]:
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), parts()), encoding="utf-8")
     else:

@@ -48,7 +48,8 @@ class CMAES(Optimizer):
 
     Args:
         dim: Number of parameters D.
-        mean: Initial mean (D,); by default the centroid of the initial population, or zero.
+        mean: Initial mean (D,), or one number for all; by default the centroid of the initial
+            population, or zero.
         sigma: Initial step size.
         replace_mean: Apply Algorithm 3.
         own_partition: Leave modified candidates out of the mean where the others hold more than
@@ -90,6 +91,8 @@ class CMAES(Optimizer):
         dim = self.dim
         if mean is None:
             mean = np.zeros(dim) if self._asked is None else self._asked.mean(axis=0)
+        if np.ndim(mean) == 0:
+            mean = np.full(dim, mean)
         self.mean = check_theta(mean, dim, "mean").copy()
         check_magnitude("mean", self.mean)
         self.sigma = check_real("sigma", sigma, 2.0**-MAX_DRIFT, 2.0**MAX_DRIFT)

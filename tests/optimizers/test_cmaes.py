@@ -69,6 +69,11 @@ def test_candidates_have_the_distribution():
     assert np.cov(sample.T) / 0.3**2 == pytest.approx(optimizer.C, abs=0.1)
 
 
+def test_one_number_is_the_mean_of_all_coordinates():
+    one, each = CMAES(3, mean=0.5, seed=1), CMAES(3, mean=[0.5, 0.5, 0.5], seed=1)
+    assert np.array_equal(one.ask(), each.ask())
+
+
 @pytest.mark.parametrize(("dim", "population_size"), [(6, 48), (10, 400), (152, 1000), (3, 5)])
 def test_constants_are_those_of_the_slow_twin(dim, population_size):
     ours = _cmaes_kernels.strategy_constants(dim, population_size)._asdict()

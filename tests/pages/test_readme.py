@@ -41,6 +41,15 @@ def test_the_page_beyond_the_paper_says_what_its_results_say():
     assert not runs.duplicated(["problem", "method", "settings", "repetition"]).any()
 
 
+def test_problems_that_were_not_run_again_keep_their_rows():
+    beyond = load_module("scripts", "beyond")
+    old = pd.DataFrame({"problem": ["syn5", "sinc", "digits"], "error": [1.0, 2.0, 3.0]})
+    new = pd.DataFrame({"problem": pd.Categorical(["sinc", "sinc"]), "error": [4.0, 5.0]})
+    rows = beyond.merged(old, new)
+    assert list(rows["problem"]) == ["syn5", "sinc", "sinc", "digits"]
+    assert list(rows["error"]) == [1.0, 4.0, 5.0, 3.0]
+
+
 def test_it_is_short():
     assert len(README.splitlines()) < 150
 

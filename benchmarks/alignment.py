@@ -2,7 +2,8 @@
 
 Follows DE-SB-LA on each problem of the paper and times, for the first generation and for the mean
 over the search, breaking a candidate by sweeps and evaluating it. Exact solutions, where they are
-affordable, are timed on the first generation. Last come 1,000 candidates of a large network.
+affordable, are timed on the first generation. Then come 1,000 candidates of a large network, and
+how near sweeps come to exact solutions, also when Algorithm 1 goes before them.
 
     python benchmarks/alignment.py --json results.json
 """
@@ -16,19 +17,23 @@ import numpy as np
 from _timing import Row, Tables, interleaved, median_ratio, run
 
 from symbreak import Evaluator, Problem, Topology, load_problem, make_optimizer, problem_names
-from symbreak.symmetry import AssignmentBreaking
+from symbreak.symmetry import AssignmentBreaking, ProximityBreaking
 from symbreak.symmetry._chain import plan
 from symbreak.symmetry.breaking import MAX_STEPS
 
 EVALUATIONS, STEPS = 40_000, 8  # how far the search is followed, and how often looked at
 LARGE, MANY = "784-64-10", 1_000
+SAME = 1e-9  # distances that differ by less are equal
 
 
 def benchmark(repeats: int) -> Tables:
-    rows = [_row(load_problem(name), repeats) for name in problem_names()]
+    problems = [load_problem(name) for name in problem_names()]
     return {
-        "Breaking beside evaluation, microseconds per candidate": rows,
+        "Breaking beside evaluation, microseconds per candidate": [
+            _row(problem, repeats) for problem in problems
+        ],
         f"{MANY:,} candidates of a large network": [_large()],
+        "How near sweeps come": [_nearness(p) for p in problems if _is_deep(p.topology)],
     }
 
 
@@ -74,6 +79,35 @@ def _snapshots(problem: Problem) -> list[tuple[np.ndarray, np.ndarray]]:
         if generation in kept:
             found.append((candidates, optimizer.population.mean(axis=0)))
     return found
+
+
+def _is_deep(topology: Topology) -> bool:
+    """Whether sweeps may miss the nearest replica, and exact solutions are affordable."""
+    return 1 < plan(topology.hidden, topology.signed)[1] <= MAX_STEPS
+
+
+def _nearness(problem: Problem) -> Row:
+    """Shares of candidates whose nearest replica is found, and how much farther the others are.
+
+    Of random candidates to a random anchor, and of those in the course of a search.
+    """
+    topology, rng = problem.topology, np.random.default_rng(0)
+    sweeps, exact = AssignmentBreaking(topology, exact=False), AssignmentBreaking(topology)
+    first = ProximityBreaking(topology)
+    random = (rng.uniform(-1, 1, (MANY // 2, topology.dim)), rng.uniform(-1, 1, topology.dim))
+    row: Row = {"problem": problem.name, "net": str(topology)}
+    for name, pairs in (("random", [random]), ("search", _snapshots(problem))):
+        found: dict[str, list[np.ndarray]] = {"sweeps": [], "after Algorithm 1": []}
+        for population, anchor in pairs:
+            least = np.linalg.norm(exact(population, anchor, rng)[0] - anchor, axis=1)
+            begun = {"sweeps": population, "after Algorithm 1": first(population, anchor, rng)[0]}
+            for way, candidates in begun.items():
+                distances = np.linalg.norm(sweeps(candidates, anchor, rng)[0] - anchor, axis=1)
+                found[way].append(distances / least)
+        for way, ratios in found.items():
+            row[f"{name}, {way}: nearest"] = float(np.mean(np.concatenate(ratios) < 1 + SAME))
+            row[f"{name}, {way}: distance"] = float(np.mean(np.concatenate(ratios)))
+    return row
 
 
 def _large() -> Row:

@@ -137,7 +137,7 @@ def _needed(row: pd.DataFrame) -> str:
 
 def cost_table() -> list[str]:
     """What breaking by assignment costs, in evaluations of the same candidate."""
-    table = next(iter(json.loads(COSTS.read_text(encoding="utf-8"))["tables"].values()))
+    table = alignment()["Breaking beside evaluation, microseconds per candidate"]
     lines = [
         "| problem | network | sweeps, first generation | sweeps, over a search | exact | steps |",
         "|---|---|---:|---:|---:|---:|",
@@ -151,6 +151,25 @@ def cost_table() -> list[str]:
     return lines
 
 
+def nearness_table() -> list[str]:
+    """How often sweeps find the nearest replica, and how much farther they end on average."""
+    ways = [(a, b) for a in ("random", "search") for b in ("sweeps", "after Algorithm 1")]
+    lines = [
+        "| problem | " + " | ".join(", ".join(way) for way in ways) + " |",
+        "|---|" + "---:|" * len(ways),
+    ]
+    for row in alignment()["How near sweeps come"]:
+        cells = [(row[f"{a}, {b}: nearest"], row[f"{a}, {b}: distance"] - 1) for a, b in ways]
+        texts = [f"{nearest:.0%} ({farther:.1%})" for nearest, farther in cells]
+        lines.append(f"| {row['problem']} | {' | '.join(texts)} |")
+    return lines
+
+
+def alignment() -> dict[str, list[dict]]:
+    """The tables of benchmarks/alignment.py."""
+    return json.loads(COSTS.read_text(encoding="utf-8"))["tables"]
+
+
 def parts() -> dict[str, str]:
     """What is written into the page, by the name of its marks."""
     runs = pd.read_csv(RESULTS)
@@ -160,7 +179,7 @@ def parts() -> dict[str, str]:
     standard = runs[runs["settings"] == "{}"]
     tables = {f"{family} table": family_table(standard, family) for family in RIVALS}
     variants = {f"{family} variants": ablation_table(runs, family) for family in RIVALS}
-    every = tables | variants | {"cost table": cost_table()}
+    every = tables | variants | {"cost table": cost_table(), "nearness": nearness_table()}
     return {name: "\n".join(lines) for name, lines in every.items()}
 
 

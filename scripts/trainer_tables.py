@@ -19,6 +19,8 @@ RESULTS = ROOT / "benchmarks" / "results" / "time_to_target.json"
 VARIANTS = ROOT / "benchmarks" / "results" / "rule.json"
 ENSEMBLES = ROOT / "benchmarks" / "results" / "ensembles.json"
 PAGE = ROOT / "docs" / "trainer.md"
+#: Groups of problems that every contestant trained.
+COMPARED = ("paper", "no ball", "tables")
 PLAIN, RANDOM, SKLEARN = "auto without breaking", "random starts, our polish", "scikit-learn"
 
 
@@ -70,7 +72,7 @@ def time_lines(times: Times, factor: str) -> list[str]:
     """Seconds of auto, and multiples of them for all others."""
     others = [who for who in times.contestants if who != "auto"]
     rows = []
-    for name in times.problems("paper", "tables"):
+    for name in times.problems(*COMPARED):
         auto = times.rows.get((name, "auto"))
         if auto is not None:
             bound = "" if auto[f"hits {factor}"] else "> "
@@ -82,7 +84,7 @@ def time_lines(times: Times, factor: str) -> list[str]:
 def hit_lines(times: Times) -> list[str]:
     """What was tried, what is the best known, and who came near it how often."""
     rows = []
-    for name in times.problems("paper", "tables"):
+    for name in times.problems(*COMPARED):
         facts, best = times.facts[name], times.best[name]
         hits = [times.rows.get((name, who)) for who in times.contestants]
         cells = ["" if row is None else f"{row['hits 1.1']}/{row['tries']}" for row in hits]

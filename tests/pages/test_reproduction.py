@@ -91,9 +91,10 @@ def test_a_budget_only_says_when_a_run_stops(method):
 def test_other_readings_have_the_budgets_and_methods_of_the_study(script):
     paper = script.StudySpec.load("paper")
     files = sorted(script.SENSITIVITY.glob("*.toml"))
-    assert [file.stem for file in files] == ["radius", "redrawn", "tanh"]
+    assert [file.stem for file in files] == ["population", "radius", "redrawn", "start", "tanh"]
     for file in files:
-        spec = script.StudySpec.load(file)
+        spec, found = script.StudySpec.load(file), script.Archive(file.with_suffix(""))
         assert spec.budgets == {problem: paper.budgets[problem] for problem in spec.problems}
-        assert list(spec.methods) == script.METHODS
-        assert spec.repetitions == 20
+        assert list(spec.methods) in (script.METHODS, script.METHODS[3:])
+        assert found.keys <= {run.key for run in spec.runs()}
+        assert len(found.keys) == spec.n_runs

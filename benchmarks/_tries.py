@@ -104,11 +104,11 @@ class Results:
 
     def describe(self, name: str, facts: Mapping[str, Any]) -> None:
         """Note the facts of a problem; it must be the one that earlier tries were made on."""
-        known = self.facts.setdefault(name, dict(facts))
-        if known["digest"] != facts["digest"]:
+        if self.facts.get(name, facts)["digest"] != facts["digest"]:
             raise ValueError(
                 f"the results hold tries on other data of {name}, or another net; begin a new file."
             )
+        self.facts[name] = dict(facts)
 
     def learn(self, name: str, error: float, who: str) -> None:
         """Note an error that somebody reached."""

@@ -69,12 +69,12 @@ SENSITIVITY_TEXT = """\
 ## What the conclusions hang on
 
 The same with another reading of the paper, from `studies/sensitivity`: *radius* rescales vectors
-outside the ball to its radius instead of to unit length (paper-notes 1), *start* lets CMA-ES begin
-with a step size of 0.3, that of the file that comes with its C code, instead of 0.5, a quarter of
-the interval, that the same file advises (13), *tanh* takes the printed error of classification
-(15), *redrawn* draws new data for every repetition (17), and *population* has 400 candidates of
-CMA-ES on autoenc-sphere instead of the paper's 1,000. Normalised means; the smallest of a family is
-bold.
+outside the ball to its radius instead of to unit length (paper-notes 1), *start* and *start-sphere*
+let CMA-ES begin with a step size of 0.3, that of the file that comes with its C code, instead of
+0.5, a quarter of the interval, which the same file advises (13), *tanh* takes the printed error of
+classification (15), *redrawn* draws new data for every repetition (17), and *population* has 400
+candidates of CMA-ES on autoenc-sphere instead of the paper's 1,000. Normalised means; the smallest
+of a family is bold.
 """
 STEPS_TEXT = """\
 ## Why the autoencoders differ: the first step size
@@ -82,8 +82,8 @@ STEPS_TEXT = """\
 The damping of CMA-ES-SB, exp(-0.05 D² ‖s‖), holds the step size as long as breaking moves
 anything, and the more so the larger D. Where the first step is wide, some candidates fall into
 other partitions in every generation, and that keeps it wide. Below: the share of candidates that
-were modified in the second half of a run, the step size at its end (along the widest axis) and the
-error, medians of the runs.
+were modified in the first half of a run, the step size at its middle (along the widest axis) and
+the error at its end, medians of the runs.
 """
 COSTS_TEXT = """\
 ## What it cost
@@ -319,9 +319,9 @@ def _steps(readings: dict[str, Results]) -> Iterator[str]:
             for method in PAPER_METHODS["CMA-ES"]:
                 found, trace = runs[runs["method"] == method], traces[traces["method"] == method]
                 if len(found):
-                    late = trace[trace["evaluations"] > found["max_evaluations"].max() / 2]
-                    share = late.groupby("repetition")["modified_share"].mean().median()
-                    step = late.groupby("repetition")["step_size"].last().median()
+                    half = trace[trace["evaluations"] <= found["max_evaluations"].max() / 2]
+                    share = half.groupby("repetition")["modified_share"].mean().median()
+                    step = half.groupby("repetition")["step_size"].last().median()
                     numbers = f"{share:.1%} | {step:.3f} | {found['error'].median():.2g}"
                     yield f"| {problem} | {reading} | {len(found)} | {method} | {numbers} |"
     yield ""

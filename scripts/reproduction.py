@@ -97,7 +97,7 @@ def page() -> str:
     """The whole page."""
     results, spec = Results.of(Archive(ARCHIVE)), StudySpec.load("paper")
     readings = {"as in the study": results}
-    for file in sorted(SENSITIVITY.glob("*.toml")):
+    for file in sorted(SENSITIVITY.glob("*.toml"), key=lambda path: path.stem):
         readings[file.stem] = Results.of(Archive(file.with_suffix("")))
     parts = (
         [HEAD],

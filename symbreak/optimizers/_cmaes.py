@@ -91,7 +91,7 @@ class CMAES(Optimizer):
         dim = self.dim
         if mean is None:
             mean = np.zeros(dim) if self._asked is None else self._asked.mean(axis=0)
-        if np.ndim(mean) == 0:
+        if isinstance(mean, int | float):
             mean = np.full(dim, mean)
         self.mean = check_theta(mean, dim, "mean").copy()
         check_magnitude("mean", self.mean)

@@ -19,7 +19,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "time_to_target.json"
 VARIANTS = ROOT / "benchmarks" / "results" / "rule.json"
 ENSEMBLES = ROOT / "benchmarks" / "results" / "ensembles.json"
 PAGE = ROOT / "docs" / "trainer.md"
-#: Groups of problems that every contestant trained.
+#: Groups of problems that most contestants trained.
 COMPARED = ("paper", "no ball", "tables")
 PLAIN, RANDOM, SKLEARN = "auto without breaking", "random starts, our polish", "scikit-learn"
 

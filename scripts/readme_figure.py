@@ -1,8 +1,9 @@
-"""Draw the figure of the README from the committed runs of the reference study.
+"""Draw the figures of the README from the committed runs of the reference study.
 
     python scripts/readme_figure.py
 
-Medians and quartiles of 50 runs each on sinc, with and without symmetry breaking.
+Medians and quartiles of 50 runs each on sinc, with and without symmetry breaking, and the table of
+all problems as a picture.
 """
 
 from pathlib import Path
@@ -10,14 +11,16 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
-from symbreak.analysis import save_chart
-from symbreak.analysis._style import GREY, ROLE_LOOKS, log_ticks, styled
+from symbreak.analysis import Results, heat_map, save_chart
+from symbreak.analysis._paper import PAPER_METHODS
+from symbreak.analysis._style import GREY, ROLE_LOOKS, log_ticks, styled, titled
 from symbreak.analysis._thinning import quartiles
 from symbreak.experiments import read_archive
 
 ROOT = Path(__file__).parent.parent
 STUDY, PROBLEM = ROOT / "studies" / "paper", "sinc"
 FIGURE = ROOT / "docs" / "figures" / "with-and-without.svg"
+TABLE = ROOT / "docs" / "figures" / "table-1.svg"
 FAMILIES = {"DE": "Differential Evolution", "CMA-ES": "CMA-ES"}
 WITHOUT, WITH = "without", "with symmetry breaking"
 LABEL_AT = 260_000  # evaluations, where the curves are far apart
@@ -78,5 +81,16 @@ def figure() -> alt.TopLevelMixin:
     return styled(alt.hconcat(*panels, spacing=24).properties(title=title))
 
 
+def table() -> alt.TopLevelMixin:
+    """Table 1 of the study: every problem, the paper's three methods of each family."""
+    with read_archive(STUDY) as archive:
+        results = Results.of(archive)
+    methods = [method for three in PAPER_METHODS.values() for method in three]
+    rows = results.summary[results.summary["method"].isin(methods)]
+    about = "50 runs each; divided by the worst of the family, the best is bold"
+    return heat_map(rows, results.lineup).properties(title=titled("Mean errors", about))
+
+
 if __name__ == "__main__":
     save_chart(figure(), FIGURE)
+    save_chart(table(), TABLE)

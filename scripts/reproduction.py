@@ -140,7 +140,7 @@ def _progress(results: Results, spec: StudySpec) -> Iterator[str]:
 
 def _agreement(results: Results) -> Iterator[str]:
     """In how many cells the paper and this study agree."""
-    known, pairs = _complete(results), results.agreement.pairs
+    known, pairs = complete_families(results), results.agreement.pairs
     names = ["problem", "family"]
     judged = pairs.set_index(names).loc[known.set_index(names).index]
     proximity = known["winner_here"].isin([three[2] for three in PAPER_METHODS.values()])
@@ -160,7 +160,7 @@ def _agreement(results: Results) -> Iterator[str]:
     yield ""
 
 
-def _complete(results: Results) -> pd.DataFrame:
+def complete_families(results: Results) -> pd.DataFrame:
     """The families whose three methods all have the paper's number of runs."""
     families, cells = results.agreement.families, results.agreement.cells
     runs = cells.groupby(["problem", "family"], sort=False)["n_here"].min()
@@ -237,7 +237,7 @@ def _claims(results: Results) -> Iterator[str]:
 
 def _differences(results: Results) -> Iterator[str]:
     """Families that disagree, at shares of their budget."""
-    known = _complete(results)
+    known = complete_families(results)
     agree = known["same_winner"].astype(bool)
     agree &= known["pairs_agreeing"] == known["pairs_compared"]
     yield DIFFERENCES_TEXT

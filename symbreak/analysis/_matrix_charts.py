@@ -24,6 +24,8 @@ from symbreak.analysis._style import (
 )
 from symbreak.analysis._thinning import finite
 
+#: Pixels for slanted names of methods and of pairs, as for CMA-ES: so titles of blocks align.
+METHOD_HEIGHT, PAIR_HEIGHT = 40, 76
 #: Shape and size of the result of a test.
 SYMBOLS = {
     "first better": ("triangle-left", 90),
@@ -53,7 +55,7 @@ def heat_map(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
     for family, part in _by_family(data, lineup):
         names = lineup.short_names(family)
         block = _cells(part, problems, names, top, first=not blocks)
-        blocks.append(block.properties(title=family))
+        blocks.append(block.properties(title=_block_title(family)))
     if not blocks:
         return nothing_yet(title)
     return styled(alt.hconcat(*blocks, spacing=8).properties(title=title))
@@ -79,12 +81,16 @@ def significance_chart(pairwise_frame: pd.DataFrame, lineup: Lineup) -> alt.TopL
     blocks: list[alt.Chart] = []
     for family, part in _by_family(pairwise_frame, lineup):
         chart = _verdicts(part, problems, lineup.short_names(family), looks_of(lineup), not blocks)
-        blocks.append(chart.properties(title=family))
+        blocks.append(chart.properties(title=_block_title(family)))
     if not blocks:
         return nothing_yet(title)
     row = alt.hconcat(*blocks, spacing=8)
     row = row.resolve_scale(stroke="independent", fill="independent")  # the winners differ
     return styled(row.properties(title=title))
+
+
+def _block_title(family: str) -> alt.TitleParams:
+    return alt.TitleParams(family, frame="group")  # above its cells, not above the row labels
 
 
 def _by_family(frame: pd.DataFrame, lineup: Lineup) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -101,7 +107,7 @@ def _cells(
     cells = data.assign(label=data["method"].map(names))
     cells["text"] = [f"{value:.2f}" for value in data["normalised_mean"]]
     base = alt.Chart(cells).encode(
-        x=_label_axis([name for m, name in names.items() if m in set(data["method"])]),
+        x=_label_axis([n for m, n in names.items() if m in set(data["method"])], METHOD_HEIGHT),
         y=_problem_axis(problems, first),
         tooltip=["problem:N", "method:N", alt.Tooltip("normalised_mean:Q", format=".4f")],
     )
@@ -132,7 +138,7 @@ def _verdicts(
     shapes = alt.Scale(domain=list(SYMBOLS), range=[shape for shape, _ in SYMBOLS.values()])
     chart = alt.Chart(pd.DataFrame(rows)).mark_point(strokeWidth=1.5, opacity=1)
     return chart.encode(
-        x=_label_axis(pairs),
+        x=_label_axis(pairs, PAIR_HEIGHT),
         y=_problem_axis(problems, first),
         stroke=alt.Stroke("better:N", scale=inks, legend=None),
         fill=alt.Fill("better:N", scale=inks, legend=None),
@@ -163,9 +169,15 @@ def _verdict(row: dict[Any, Any], names: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _label_axis(labels: list[str]) -> alt.X:
+def _label_axis(labels: list[str], height: int) -> alt.X:
     axis = alt.Axis(
-        title=None, orient="top", labelAngle=-45, ticks=False, domain=False, labelOverlap=False
+        title=None,
+        orient="top",
+        labelAngle=-45,
+        labelOverlap=False,
+        ticks=False,
+        domain=False,
+        minExtent=height,
     )
     return alt.X("label:N", sort=labels, axis=axis)
 

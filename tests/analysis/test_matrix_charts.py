@@ -31,7 +31,8 @@ def test_the_heat_map_prints_numbers_in_blocks_and_the_best_in_bold():
     picture = svg(chart)
     assert picture.count(">0.25<") == picture.count('font-weight="bold"') - 3 == 4  # and 3 titles
     assert picture.count(">0.75<") == 4
-    assert [block["title"] for block in chart.to_dict()["hconcat"]] == ["DE", "CMA-ES"]
+    titles = [block["title"]["text"] for block in chart.to_dict()["hconcat"]]
+    assert titles == ["DE", "CMA-ES"]
 
 
 def test_the_heat_map_leaves_out_what_has_no_number():

@@ -9,6 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 import symbreak
+from symbreak.analysis import save_chart
 from symbreak.cli import app
 from symbreak.experiments import Store
 from tests.pages.blocks import ROOT, commands, fenced, load_module, prepare, run_page
@@ -30,6 +31,17 @@ def test_its_figure_has_every_run_of_the_reference_study():
     last = curves.groupby(["family", "breaking"])["median"].last().unstack()
     assert (last[figure.WITH] < last[figure.WITHOUT]).all()
     assert "with symmetry breaking" in figure.FIGURE.read_text(encoding="utf-8")
+
+
+def test_its_picture_of_the_table_says_what_the_reference_study_says(tmp_path):
+    figure = load_module("scripts", "readme_figure")
+    save_chart(figure.table(), tmp_path / "table.svg")
+    drawn, kept = (
+        re.findall(">([^<>]+)</text>", path.read_text(encoding="utf-8"))
+        for path in (tmp_path / "table.svg", figure.TABLE)
+    )
+    assert len(drawn) > 60  # six numbers for each problem, and names
+    assert drawn == kept, "run: python scripts/readme_figure.py"
 
 
 def test_the_page_beyond_the_paper_says_what_its_results_say():

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from symbreak import load_problem, train
@@ -23,6 +24,19 @@ def script():
 def test_the_page_is_what_the_script_makes_of_the_results(script):
     written = script.PAGE.read_text(encoding="utf-8")
     assert script.page() == written, "run: python scripts/reproduction.py"
+
+
+def test_every_difference_that_stays_is_spoken_of_and_no_other(script):
+    page = script.PAGE.read_text(encoding="utf-8")
+    stays = page.split("Those that stay:\n\n")[1].split("\n\n")[0].splitlines()
+    assert {line.split(":")[0] for line in stays} == {f"- {', '.join(key)}" for key in script.STAYS}
+
+
+def test_a_reading_agrees_only_with_the_winner_and_all_tests_of_the_paper(script):
+    family = {"winner_paper": "DE-SB", "winner_here": "DE-SB", "pairs_agreeing": 3}
+    changes = ({}, {"winner_here": "DE"}, {"pairs_agreeing": 2})
+    verdicts = [script._as_in_the_paper(pd.Series(family | change)) for change in changes]
+    assert verdicts == [True, False, False]
 
 
 def test_the_published_table_follows_from_the_raw_rows():

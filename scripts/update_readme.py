@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 
 import pandas as pd
+from _differences import complete_families
 from _pages import filled
-from reproduction import complete_families
 
 from symbreak.analysis import Results
 from symbreak.analysis._paper import PAPER_METHODS, TABLE_1

@@ -102,7 +102,7 @@ def differences(results: Results, readings: dict[str, Results]) -> Iterator[str]
         text = STAYS.get(name, "not looked into yet.").strip().replace("\n", " ")
         yield f"- {', '.join(name)}: {text}"
     yield ""
-    yield "By budget:"
+    yield "The same runs, stopped earlier:"
     yield ""
     yield "| problem and family | evaluations | plain | INV-SB | SB | tests as in the paper |"
     yield "|---|---:|---:|---:|---:|---:|"

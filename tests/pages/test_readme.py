@@ -9,9 +9,9 @@ import yaml
 from typer.testing import CliRunner
 
 import symbreak
-from symbreak.analysis import save_chart
+from symbreak.analysis import Results, save_chart
 from symbreak.cli import app
-from symbreak.experiments import Store
+from symbreak.experiments import Archive, Store
 from tests.pages.blocks import ROOT, commands, fenced, load_module, prepare, run_page
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -25,23 +25,33 @@ def test_its_numbers_are_those_of_the_committed_results():
 
 
 def test_its_figure_has_every_run_of_the_reference_study():
-    figure = load_module("scripts", "readme_figure")
-    curves = figure.curves()
+    figures = load_module("scripts", "study_figures")
+    curves = figures.curves()
     assert set(curves["family"]) == {"DE", "CMA-ES"}
     last = curves.groupby(["family", "breaking"])["median"].last().unstack()
-    assert (last[figure.WITH] < last[figure.WITHOUT]).all()
-    assert "with symmetry breaking" in figure.FIGURE.read_text(encoding="utf-8")
+    assert (last[figures.WITH] < last[figures.WITHOUT]).all()
+    assert "with symmetry breaking" in figures.FIGURE.read_text(encoding="utf-8")
 
 
-def test_its_picture_of_the_table_says_what_the_reference_study_says(tmp_path):
-    figure = load_module("scripts", "readme_figure")
-    save_chart(figure.table(), tmp_path / "table.svg")
-    drawn, kept = (
-        re.findall(">([^<>]+)</text>", path.read_text(encoding="utf-8"))
-        for path in (tmp_path / "table.svg", figure.TABLE)
-    )
-    assert len(drawn) > 60  # six numbers for each problem, and names
-    assert drawn == kept, "run: python scripts/readme_figure.py"
+def test_the_words_and_numbers_of_drawn_results_are_those_of_the_reference_study(tmp_path):
+    figures = load_module("scripts", "study_figures")
+    results = Results.of(Archive(figures.STUDY))
+    drawn = dict(figures.convergence(results))
+    assert set(drawn) == set(figures.CURVES.iterdir())
+    chosen = (figures.CURVES / "sinc-DE.svg", figures.CURVES / "digits-CMA-ES.svg")
+    for path, chart in {
+        figures.TABLE: figures.table(results),
+        **{p: drawn[p] for p in chosen},
+    }.items():
+        save_chart(chart, tmp_path / path.name)
+        fresh, kept = (texts_of(file) for file in (tmp_path / path.name, path))
+        assert fresh == kept, "run: python scripts/study_figures.py"
+    for path, chart in drawn.items():
+        assert chart.title.subtitle in texts_of(path), "run: python scripts/study_figures.py"
+
+
+def texts_of(path):
+    return re.findall(">([^<>]+)</text>", path.read_text(encoding="utf-8"))
 
 
 def test_the_page_beyond_the_paper_says_what_its_results_say():

@@ -1,17 +1,25 @@
-"""Draw the figures of the README from the committed runs of the reference study.
+"""Draw the figures of README and docs/reproduction.md from the runs of the reference study.
 
-    python scripts/readme_figure.py
+    python scripts/study_figures.py
 
-Medians and quartiles of 50 runs each on sinc, with and without symmetry breaking, and the table of
-all problems as a picture.
+For README, medians and quartiles of 50 runs each on sinc, with and without symmetry breaking, and
+the table of all problems as a picture; for the page, convergence on every problem by family.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import altair as alt
 import pandas as pd
+from _differences import complete_families
 
-from symbreak.analysis import Results, heat_map, save_chart
+from symbreak.analysis import (
+    Results,
+    convergence_chart,
+    heat_map,
+    part_convergence_charts,
+    save_chart,
+)
 from symbreak.analysis._paper import PAPER_METHODS
 from symbreak.analysis._style import GREY, ROLE_LOOKS, log_ticks, styled, titled
 from symbreak.analysis._thinning import quartiles
@@ -21,6 +29,7 @@ ROOT = Path(__file__).parent.parent
 STUDY, PROBLEM = ROOT / "studies" / "paper", "sinc"
 FIGURE = ROOT / "docs" / "figures" / "with-and-without.svg"
 TABLE = ROOT / "docs" / "figures" / "table-1.svg"
+CURVES = ROOT / "docs" / "figures" / "paper"
 FAMILIES = {"DE": "Differential Evolution", "CMA-ES": "CMA-ES"}
 WITHOUT, WITH = "without", "with symmetry breaking"
 LABEL_AT = 260_000  # evaluations, where the curves are far apart
@@ -81,16 +90,41 @@ def figure() -> alt.TopLevelMixin:
     return styled(alt.hconcat(*panels, spacing=24).properties(title=title))
 
 
-def table() -> alt.TopLevelMixin:
+def table(results: Results) -> alt.TopLevelMixin:
     """Table 1 of the study: every problem, the paper's three methods of each family."""
-    with read_archive(STUDY) as archive:
-        results = Results.of(archive)
     methods = [method for three in PAPER_METHODS.values() for method in three]
     rows = results.summary[results.summary["method"].isin(methods)]
     about = "50 runs each; divided by the worst of the family, the best is bold"
     return heat_map(rows, results.lineup).properties(title=titled("Mean errors", about))
 
 
+def convergence(results: Results) -> Iterator[tuple[Path, alt.TopLevelMixin]]:
+    """Errors over evaluations, a picture for each complete problem and family, and its file.
+
+    As in the paper's figures, training errors, and error rates on all parts in classification.
+    """
+    medians = results.runs.groupby(["problem", "method"])["table_error"].median()
+    for problem, family in complete_families(results)[["problem", "family"]].itertuples(
+        index=False
+    ):
+        looks = results.looks(family, problem)
+        if results.facts[problem]["task"] == "classification":
+            chart = part_convergence_charts(results.rates, results.runs, problem, looks)
+            what = "Error rates"
+        else:
+            chart, what = convergence_chart(results.curves, problem, looks), "Training error"
+        names = results.lineup.short_names(family)
+        three = PAPER_METHODS[family]
+        ends = ", ".join(f"{names[m]} {medians[problem, m]:.2g}" for m in three)
+        chart.title = titled(f"{what} on {problem}, {family} family", f"in the end: {ends}")
+        yield CURVES / f"{problem}-{family}.svg", chart
+
+
 if __name__ == "__main__":
+    with read_archive(STUDY) as archive:
+        results = Results.of(archive)
     save_chart(figure(), FIGURE)
-    save_chart(table(), TABLE)
+    save_chart(table(results), TABLE)
+    CURVES.mkdir(exist_ok=True)
+    for path, chart in convergence(results):
+        save_chart(chart, path)

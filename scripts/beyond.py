@@ -109,6 +109,8 @@ def family_table(runs: pd.DataFrame, family: str) -> list[str]:
             if part[column].isna().any():
                 continue
             p, verdict = compare(part, column, ours, theirs)
+            if column == "error" and verdict != "no difference" and p_holm >= ALPHA:
+                verdict += " (not with Holm)"
             lines.append(
                 f"| {problem}{label} | {len(a)} / {len(b)} | {b[column].median():.4g} | "
                 f"{a[column].median():.4g} | {p:.2g} | {last[0]} | {verdict} | {last[1]} |"

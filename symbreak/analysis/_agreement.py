@@ -29,10 +29,12 @@ class Agreement(NamedTuple):
 
     Attributes:
         families: A row per problem and family: ``winner`` and ``order`` by normalised mean in
-            the paper and here, whether they are the same, and how many pairs agree.
+            the paper and here, whether they are the same, how many pairs agree, and how many of
+            these are reversed.
         cells: A row per problem and method: mean, standard deviation and ``best`` in the paper
             and here; ``agree`` if the cell is bold in both or in neither.
-        pairs: A row per problem and pair: ``significant`` in the paper and here, raw as there.
+        pairs: A row per problem and pair: ``significant`` in the paper and here, raw as there;
+            ``reversed`` where both are and the other method is the better one here.
     """
 
     families: pd.DataFrame
@@ -48,8 +50,8 @@ def agreement(
     Every problem of the paper has its rows, in the paper's order; what is not the paper's has
     none. Winner, order and cells are compared where all three methods of a family are there,
     pairs where both have five repetitions, since with three no test can be significant. Pairs
-    agree if both are significant or neither is: the paper prints means, which say nothing on
-    the direction of a rank test.
+    agree if both are significant or neither is. The paper prints means, which need not have the
+    direction of a rank test: a pair is reversed if both means and ranks here are against them.
 
     Args:
         summary: From ``statistics.summary``.
@@ -77,8 +79,8 @@ def agreement(
             for method in methods
         ]
         pairs = [
-            _pair(a, b, *(test.get((problem, a, b), {}) for test in verdicts))
-            for a, b in combinations(methods, 2)
+            _pair(a, b, *(test.get((problem, a["method"], b["method"]), {}) for test in verdicts))
+            for a, b in combinations(cells, 2)
         ]
         families.append(place | _family(cells, pairs))
         all_cells += [place | cell for cell in _judged(cells)]
@@ -94,7 +96,7 @@ def _lookup(frame: pd.DataFrame, *keys: str) -> dict[tuple[str, ...], dict[str, 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
-    kinds = ("best", "same", "agree", "significant")
+    kinds = ("best", "same", "agree", "significant", "reversed")
     answers = [name for name in rows[0] if name.startswith(kinds)]
     return frame.astype(dict.fromkeys(answers, object))  # None has a place among booleans
 
@@ -121,15 +123,25 @@ def _judged(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _pair(a: str, b: str, paper: Row, here: Row) -> dict[str, Any]:
+def _pair(a: Row, b: Row, paper: Row, here: Row) -> dict[str, Any]:
+    """Two cells of a family: their test in the paper and here."""
     p = here.get("p", np.nan)
-    row: dict[str, Any] = {"a": a, "b": b, "significant_paper": paper.get("significant")}
+    row: dict[str, Any] = {"a": a["method"], "b": b["method"]}
+    row["significant_paper"] = paper.get("significant")
     row |= {"note_paper": paper.get("note", ""), "p": p, "a12": here.get("a12", np.nan)}
     row["significant_here"] = None if np.isnan(p) else here["significant"]
     row |= {"better_here": here.get("better", ""), "note_here": here.get("note", "not run")}
     enough = min(here.get("n_a", 0), here.get("n_b", 0)) >= FEW
     agree = _same(row["significant_paper"], row["significant_here"]) if enough else None
-    return row | {"agree": agree}
+    differ = agree and row["significant_here"]
+    return row | {"agree": agree, "reversed": differ and _reversed(a, b, row["better_here"])}
+
+
+def _reversed(a: Row, b: Row, better: str) -> bool:
+    """Whether the method with the larger mean in the paper is better here by mean and by rank."""
+    worse = a if a["mean_paper"] > b["mean_paper"] else b
+    other = b if worse is a else a
+    return bool(better == worse["method"] and worse["mean_here"] < other["mean_here"])
 
 
 def _family(cells: Sequence[Row], pairs: Sequence[Row]) -> dict[str, Any]:
@@ -144,6 +156,7 @@ def _family(cells: Sequence[Row], pairs: Sequence[Row]) -> dict[str, Any]:
     row["same_order"] = row["order_paper"] == row["order_here"] if known else None
     judged = [pair["agree"] for pair in pairs if pair["agree"] is not None]
     row |= {"pairs_agreeing": sum(judged), "pairs_compared": len(judged)}
+    row["pairs_reversed"] = sum(bool(pair["reversed"]) for pair in pairs)
     missing = [cell["method"] for cell in cells if cell["n_here"] == 0]
     return row | {"note": f"missing: {', '.join(missing)}" if missing else ""}
 

@@ -146,6 +146,21 @@ def test_one_other_winner_is_one_disagreement():
     assert all(pairs["agree"])
 
 
+def test_a_pair_is_reversed_where_means_and_ranks_are_both_against_the_paper():
+    table, tests = summary_of_the_paper(), pairs_of_the_paper()
+    pair = (tests["problem"] == "sinc") & (tests["a"] == "DE") & (tests["b"] == "DE-SB")
+    tests.loc[pair, "better"] = "DE"  # DE-SB in the paper
+    row = row_of(agreement(table, tests).pairs, problem="sinc", a="DE", b="DE-SB")
+    assert (row.agree, row.reversed) == (True, False)
+    table.loc[(table["problem"] == "sinc") & (table["method"] == "DE"), "normalised_mean"] = 0.05
+    found = agreement(table, tests)
+    assert row_of(found.pairs, problem="sinc", a="DE", b="DE-SB").reversed is True
+    assert row_of(found.families, problem="sinc", family="DE").pairs_reversed == 1
+    assert found.families["pairs_reversed"].sum() == 1
+    tests.loc[pair, "significant"] = False
+    assert not row_of(agreement(table, tests).pairs, problem="sinc", a="DE", b="DE-SB").reversed
+
+
 def test_the_order_can_differ_where_the_winner_does_not():
     table = summary_of_the_paper()
     table.loc[(table["problem"] == "sinc") & (table["method"] == "DE"), "normalised_mean"] = 0.2

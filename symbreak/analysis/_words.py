@@ -155,6 +155,8 @@ def paper_sentences(results: Results) -> list[str]:
     if compared:
         agreeing = int(families["pairs_agreeing"].sum())
         sentence += f", its verdict on significance in {agreeing} of {count(compared, 'pair')}"
+        if turned := int(families["pairs_reversed"].sum()):
+            sentence += f" ({turned} of them with the other one ahead)"
     return [sentence + "."]
 
 

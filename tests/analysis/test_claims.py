@@ -1,3 +1,4 @@
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 
 from symbreak.analysis import Results
 from symbreak.analysis._claims import CLAIMS, paper_claims
+from symbreak.analysis._words import paper_sentences
 from symbreak.problems import problem_names
 
 NAMES = ["problem", "method", "repetition"]
@@ -161,6 +163,17 @@ def test_on_sinc2d_the_majority_trains_whatever_the_median_is(n_failed, verdict)
     found = verdicts(some, "sinc2d")
     assert found["CMA-ES-SB trains in the majority of the runs"] == verdict
     assert found["CMA-ES fails to solve the problem completely"] == "confirmed"
+
+
+def test_the_report_says_which_pairs_are_the_other_way_round():
+    def sentence(**levels):
+        found = results({"DE": 0.3, "DE-INV-SB": 0.2, "DE-SB": 0.1} | levels)
+        facts = {"sinc": {"name": "sinc", "net": "1-5-1"}}
+        return paper_sentences(dataclasses.replace(found, facts=facts))[0]
+
+    assert sentence().endswith("in 3 of 3 pairs.")
+    best = sentence(DE=0.05)  # better than the two others
+    assert best.endswith("in 3 of 3 pairs (2 of them with the other one ahead).")
 
 
 def test_every_problem_of_the_paper_has_claims():

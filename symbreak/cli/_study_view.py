@@ -15,6 +15,9 @@ from symbreak.experiments import ClusterNews, StudySpec, Update, relative_work
 
 LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 MEASURE_FOR = 3.0  # seconds before the time left is said
+#: Nor before this share of the work is done, or so many seconds have passed: in a fresh
+#: installation the first runs compile for most of their time.
+MEASURE_SHARE, MEASURE_AT_MOST = 0.02, 60.0
 WIDE = 90  # columns of a terminal with room for words
 
 
@@ -69,12 +72,13 @@ class Pace:
 
     def seconds_left(self, now: float) -> float | None:
         """Seconds until all is done, or None if too little is known."""
-        if self._begun is None or now - self._begun[0] < MEASURE_FOR:
+        if self._begun is None:
             return None
-        gained = self.share * self._total - self._begun[1]
-        if gained <= 0:
+        passed, gained = now - self._begun[0], self.share * self._total - self._begun[1]
+        enough = gained >= MEASURE_SHARE * self._total or passed >= MEASURE_AT_MOST
+        if passed < MEASURE_FOR or gained <= 0 or not enough:
             return None
-        return (now - self._begun[0]) * (1 - self.share) * self._total / gained
+        return passed * (1 - self.share) * self._total / gained
 
 
 class StudyView:

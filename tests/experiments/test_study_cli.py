@@ -8,7 +8,13 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from symbreak.cli import _study_view, app
-from symbreak.cli._study_view import MEASURE_FOR, Pace, StudyView
+from symbreak.cli._study_view import (
+    MEASURE_AT_MOST,
+    MEASURE_FOR,
+    MEASURE_SHARE,
+    Pace,
+    StudyView,
+)
 from symbreak.experiments import Store, StudySpec, Update
 
 TEXT = """
@@ -41,7 +47,18 @@ def test_nothing_is_said_of_the_time_left_before_it_was_measured(spec):
     pace.update(Update(first, "running", 100, 1.0), 100.0)
     assert pace.seconds_left(100.0 + MEASURE_FOR / 2) is None
     pace.update(Update(first, "finished", 1000, 1.0), 110.0)
-    assert pace.seconds_left(110.0) > 0
+    assert pace.share < MEASURE_SHARE
+    assert pace.seconds_left(110.0) is None  # it may have compiled for most of that
+    assert pace.seconds_left(100.0 + MEASURE_AT_MOST) > 0
+
+
+def test_the_time_left_is_said_as_soon_as_enough_is_done(spec):
+    pace = Pace(spec, counts(spec), set())
+    first, *_ = runs_of(spec, "sinc2d")
+    pace.update(Update(first, "running", 0, 1.0), 0.0)
+    pace.update(Update(first, "finished", 1000, 1.0), 4.0)
+    assert pace.share > MEASURE_SHARE
+    assert 36 < pace.seconds_left(4.0) < 50
 
 
 def test_the_time_left_goes_by_work_and_not_by_runs(spec):
@@ -67,8 +84,8 @@ def test_what_an_earlier_start_had_done_is_not_taken_for_speed(spec):
     for pace, n in ((fresh, 0), (resumed, 900)):
         pace.update(Update(first, "running", 0, 1.0), 0.0)
         pace.update(Update(second, "running", n, 1.0), 0.0)
-        pace.update(Update(first, "running", 500, 1.0), 10.0)
-    assert 0.9 < resumed.seconds_left(10.0) / fresh.seconds_left(10.0) < 1
+        pace.update(Update(first, "running", 500, 1.0), 100.0)
+    assert 0.9 < resumed.seconds_left(100.0) / fresh.seconds_left(100.0) < 1
 
 
 def test_a_piped_study_prints_a_line_now_and_then(spec, monkeypatch, capsys):
@@ -76,7 +93,7 @@ def test_a_piped_study_prints_a_line_now_and_then(spec, monkeypatch, capsys):
     times = iter([0.0, 1.0, 11.0, 12.0, 22.0])
     monkeypatch.setattr(_study_view.time, "monotonic", lambda: next(times))
     with StudyView(spec, counts(spec), set()) as view:
-        for run in runs_of(spec, "syn5")[:4]:
+        for run in runs_of(spec, "sinc2d")[:4]:
             view.update(Update(run, "finished", 1000, 0.5))
     lines = capsys.readouterr().out.splitlines()
     assert [line[:9] for line in lines] == ["2/20 runs", "4/20 runs"]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from itertools import count, repeat
+from itertools import count, repeat, zip_longest
 from typing import Any
 
 import jinja2
@@ -34,9 +34,6 @@ from symbreak.analysis._relative_chart import relative_chart
 from symbreak.analysis._results import Results
 from symbreak.analysis._tables import cell_text
 from symbreak.analysis._words import paper_sentences, summary_sentences
-
-#: With more methods, charts that have them as columns take the room of two.
-MANY = 6
 
 
 def render_page(
@@ -114,23 +111,30 @@ def _lead(results: Results) -> Iterator[Figure]:
 
 
 def _overview(results: Results) -> Iterator[Figure]:
+    """Two wide charts of all problems, a narrow one of each family beside them."""
     if results.runs.empty:
         return
-    many = len(results.lineup.members) > MANY
-    yield figure(
-        "overview-heat-map",
-        _matrix_charts.heat_map(results.summary, results.lineup),
-        "Mean errors divided by the largest of a family's compared methods; dark is good.",
-        wide=many,
+    wide = (
+        figure(
+            "overview-heat-map",
+            _matrix_charts.heat_map(results.summary, results.lineup),
+            "Mean errors divided by the largest of a family's compared methods; dark is good.",
+            wide=True,
+        ),
+        figure(
+            "overview-significance",
+            _matrix_charts.significance_chart(results.pairwise, results.lineup),
+            "A triangle points to the significantly better of two methods (Wilcoxon rank-sum test "
+            "at 0.05, uncorrected as in the paper), and is filled if that stays so after Holm's "
+            "correction. A dot: no difference can be shown; a cross: too few runs to test.",
+            wide=True,
+        ),
     )
-    yield figure(
-        "overview-significance",
-        _matrix_charts.significance_chart(results.pairwise, results.lineup),
-        "A triangle points to the significantly better of two methods (Wilcoxon rank-sum test at "
-        "0.05, uncorrected as in the paper), and is filled if that stays so after Holm's "
-        "correction. A dot: no difference can be shown; a cross: too few runs to test.",
-        wide=many,
-    )
+    for pair in zip_longest(wide, _targets_reached(results)):
+        yield from filter(None, pair)
+
+
+def _targets_reached(results: Results) -> Iterator[Figure]:
     reached = _targets.ecdf(results.hits) if len(results.hits) else results.hits
     for number, family in enumerate(results.lineup.families if len(reached) else ()):
         yield figure(

@@ -40,6 +40,7 @@ from symbreak._support.checks import (
     check_vectors,
     shown,
 )
+from symbreak._support.frames import take_columns
 from symbreak._support.writing import write_text
 from symbreak.activations import find_activation
 from symbreak.network import hidden_outputs, mean_square
@@ -144,6 +145,13 @@ class Model:
         """Predictions for inputs X (K, d), both in the units of the data.
 
         Labels (K,) of classes; else numbers, (K,) for a single target and (K, q) for more.
+
+        Columns of a frame are found by name, and those that the model does not read are left out;
+        they are taken as they stand if the frame or the model has no names, or the model has but
+        ``x1, x2, ...``, of a file without a header, and the frame none of these.
+
+        Raises:
+            ValueError: if X lacks a column, or does not hold finite numbers.
         """
         outputs = self.outputs(X)
         if self.classes:
@@ -154,9 +162,9 @@ class Model:
         """Outputs (K, q): targets in the units of the data, or a score for each class.
 
         The largest score is that of the likeliest class; scores are probabilities if ``output`` is
-        ``"softmax"``.
+        ``"softmax"``. Columns are found as ``predict`` finds them.
         """
-        matrix = as_matrix("X", X)
+        matrix = as_matrix("X", take_columns("X", X, self.feature_names))
         if matrix.shape[1] != self.topology.n_inputs:
             raise ValueError(
                 f"X must have shape (K, d) = (K, {self.topology.n_inputs}) for a {self.topology} "
@@ -172,7 +180,8 @@ class Model:
     @single_threaded_blas
     def weighted_sums(self, X: Array) -> Array:
         """Weighted sums (K, q) of the outputs for inputs in normalised units (Eq. 3)."""
-        X, d = check_vectors(X, f"(K, {self.topology.n_inputs})", "X"), self.topology.n_inputs
+        d = self.topology.n_inputs
+        X = check_vectors(take_columns("X", X, self.feature_names), f"(K, {d})", "X")
         if X.ndim != 2 or X.shape[1] != d:
             raise ValueError(f"X must have shape (K, d) = (K, {d}), got {X.shape}.")
         check_finite("X", X)
@@ -194,7 +203,8 @@ class Model:
         """Share of samples misclassified, or mean squared error in normalised targets.
 
         Targets are normalised by the training set, so 0 is perfect, and 1 is what predicting their
-        mean would give there.
+        mean would give there. Columns of X, and of several targets y, are found as ``predict``
+        finds those of X.
         """
         if self.classes:
             truth = label_array("y", y)
@@ -207,7 +217,8 @@ class Model:
                 )
             self._check_samples(len(predicted), len(truth))
             return float(np.mean(predicted != truth))
-        values = check_vectors(y, "(K,) or (K, q)", "y")
+        names = self.target_names if len(self.target_names) > 1 else ()
+        values = check_vectors(take_columns("y", y, names), "(K,) or (K, q)", "y")
         truth = as_matrix("y", values[:, None] if values.ndim == 1 else values, "(K,) or (K, q)")
         if truth.shape[1] != self.topology.n_outputs:
             raise ValueError(

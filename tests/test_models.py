@@ -7,11 +7,13 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symbreak import Evaluator, Problem, Topology, models
+from symbreak._support import frames
 from symbreak._support.writing import write_text
 from symbreak.activations import ACTIVATIONS
 from symbreak.models import Model
@@ -106,6 +108,108 @@ def test_errors_are_normalised_squares_or_shares_of_samples():
 def test_wrong_shapes_are_refused_in_words(act, message):
     with pytest.raises(ValueError, match=message):
         act()
+
+
+FRAME = pd.DataFrame(X, columns=["volts", "humidity"], dtype=float)
+OTHER_FRAMES = {
+    "pandas": lambda frame: frame,
+    "polars": lambda frame: pytest.importorskip("polars").from_pandas(frame),
+    "pyarrow": lambda frame: pytest.importorskip("pyarrow").table(dict(frame)),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_FRAMES)
+def test_columns_of_a_frame_are_found_by_name(kind):
+    """In any order, and beside others, whatever these hold."""
+    model = regressor(feature_names=("volts", "humidity"))
+    frame = OTHER_FRAMES[kind](FRAME[["humidity", "volts"]].assign(id=list("abcd")))
+    expected, normal = model.predict(X), model.inputs(np.array(X))
+    assert model.predict(frame).tolist() == expected.tolist()
+    assert model.outputs(frame).tolist() == model.outputs(X).tolist()
+    assert model.error(frame, expected) == 0
+    turned = OTHER_FRAMES[kind](pd.DataFrame(normal[:, ::-1], columns=["humidity", "volts"]))
+    assert model.weighted_sums(turned).tolist() == model.weighted_sums(normal).tolist()
+
+
+def test_columns_of_several_targets_are_found_by_name():
+    two = {"topology": Topology((2, 2, 2)), "targets": Scaling.identity(2)}
+    names = {"feature_names": ("volts", "humidity"), "target_names": ("u", "v")}
+    model = regressor(**two, **names, output_weights=np.array([[2.0, 1], [-1, 0]]))
+    frame = FRAME.assign(**dict(zip("uv", model.predict(FRAME).T, strict=True)))
+    assert model.error(frame, frame[["v", "u"]]) == 0
+    assert model.error(frame, frame) == 0
+    with pytest.raises(ValueError, match=r"y lacks columns that are needed: 'v'"):
+        model.error(frame, frame[["u"]])
+    one = regressor(target_names=("u",))
+    assert one.error(X, pd.DataFrame({"any": one.predict(X)})) == 0
+
+
+def test_columns_without_names_are_taken_as_they_stand():
+    expected = regressor().predict(X).tolist()
+    named = regressor(feature_names=("volts", "humidity"))
+    assert regressor().predict(FRAME).tolist() == expected
+    assert named.predict(pd.DataFrame(X)).tolist() == expected
+    numbered = regressor(feature_names=("x1", "x3"))  # of a file without a header
+    assert numbered.predict(FRAME).tolist() == expected
+    turned = FRAME.set_axis(["x1", "x3"], axis=1)[["x3", "x1"]]
+    assert numbered.predict(turned).tolist() == expected
+    with pytest.raises(ValueError, match="X lacks columns that are needed: 'x3'"):
+        numbered.predict(turned.rename(columns={"x3": "x2"}))
+    twice = FRAME.set_axis(["a", "a"], axis=1)
+    assert regressor().predict(twice).tolist() == expected
+
+
+def test_spaces_around_names_do_not_count_as_in_files():
+    model = regressor(feature_names=("volts", "humidity"))
+    spaced = FRAME.rename(columns={"volts": " volts"})[["humidity", " volts"]]
+    assert model.predict(spaced).tolist() == model.predict(X).tolist()
+    both = FRAME.assign(**{"volts": FRAME["volts"] + 1, " volts": 0})
+    assert model.predict(both).tolist() == model.predict(np.add(X, [1, 0])).tolist()
+    with pytest.raises(ValueError, match="got 2 columns 'volts'"):
+        model.predict(spaced.assign(**{"volts ": 0}))
+
+
+DAYS = pd.date_range("2024-01-01", periods=4)
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (
+            FRAME.rename(columns={"humidity": "Humidty"}),
+            r"^X lacks columns that are needed: 'humidity'\. Did you mean 'Humidty'\? "
+            r"Add or rename them; it has 'volts', 'Humidty'\.$",
+        ),
+        (pd.DataFrame({"a": [1], "b": [2]}), "needed: 'volts', 'humidity'. Add or rename"),
+        (FRAME.iloc[:, [0, 1, 1]], r"each needed column once, got 2 columns 'humidity'; remove"),
+        (FRAME.assign(volts=DAYS), "column 'volts' has dates or times, 2024-01-01"),
+        (FRAME.assign(volts=DAYS.tz_localize("UTC")), r"column 'volts' has Timestamp\('2024"),
+        (FRAME.assign(volts=DAYS - DAYS[0]), "column 'volts' has dates or times, 0"),
+        (FRAME.assign(humidity=[1, 2, "wet", 4]), "column 'humidity' has 'wet'; encode or"),
+        (FRAME.assign(volts=[1, 2, None, np.inf]), "2 NaN or .* in column 'volts', .* index 2"),
+        (FRAME.iloc[:0], "X must not be empty"),
+    ],
+)
+def test_frames_that_lack_numbers_are_refused_with_the_column(frame, message):
+    with pytest.raises(ValueError, match=message):
+        regressor(feature_names=("volts", "humidity")).predict(frame)
+
+
+def test_dates_are_no_numbers_without_names_either():
+    """A polars frame of dates and numbers makes numbers of both."""
+    frame = FRAME.assign(volts=DAYS)
+    with pytest.raises(ValueError, match="column 'volts' has dates or times"):
+        regressor().predict(pytest.importorskip("polars").from_pandas(frame))
+    with pytest.raises(ValueError, match="column 0 has dates or times"):
+        regressor().predict(frame.set_axis([0, 1], axis=1))
+
+
+def test_a_message_about_many_columns_is_short():
+    names = [f"column {i}" for i in range(5_000)]
+    with pytest.raises(ValueError, match="'column 7' and 4,992 more") as refused:
+        frames.choose_columns("X", names, ["colum 17", *map(str, range(99))])
+    assert "Did you mean 'column 17'" in str(refused.value)
+    assert len(str(refused.value)) < 500
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,21 @@ def shown(value: object) -> str:
 def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
     """The error for a name that is not among ``known``, with the nearest ones first."""
     known = list(known)
+    hint = did_you_mean(nearest(name, known))
+    return ValueError(f"unknown {kind} {shown(name)}.{hint} Known: {', '.join(known)}.")
+
+
+def did_you_mean(names: Iterable[str]) -> str:
+    """The part of a message that asks; empty if there is nothing to ask."""
+    asked = " or ".join(map(shown, names))
+    return f" Did you mean {asked}?" if asked else ""
+
+
+def nearest(name: object, known: Iterable[str]) -> list[str]:
+    """Up to three names among ``known`` that are like another, the most alike first."""
     folded = {k.casefold().replace("_", "-"): k for k in known}
     given = name.casefold().replace("_", "-")[:200] if isinstance(name, str) else ""
-    close = difflib.get_close_matches(given, folded, n=3)
-    hint = f" Did you mean {' or '.join(repr(folded[c]) for c in close)}?" if close else ""
-    return ValueError(f"unknown {kind} {shown(name)}.{hint} Known: {', '.join(known)}.")
+    return [folded[match] for match in difflib.get_close_matches(given, folded, n=3)]
 
 
 def large_number(n: int) -> str:
@@ -200,7 +210,7 @@ def _has_masked(values: object, depth: int) -> bool:
     return any(_has_masked(value, depth - 1) for value in values)
 
 
-def _as_floats(name: str, values: ArrayLike) -> Array:
+def as_floats(name: str, values: ArrayLike) -> Array:
     """Float64 of any shape, not copied if it is that already.
 
     Raises:
@@ -229,7 +239,7 @@ def as_matrix(name: str, values: ArrayLike, shape: str = "(K, d)") -> Array:
     """A finite, contiguous float64 copy of a two-dimensional array with at least one entry."""
     check_unmasked(name, values)
     try:
-        matrix = np.array(_as_floats(name, values), order="C")
+        matrix = np.array(as_floats(name, values), order="C")
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} must be an array of numbers of shape {shape}, got {type(values).__name__} "
@@ -294,6 +304,6 @@ def check_vectors(values: ArrayLike, shape: str, name: str) -> Array:
         return np.ascontiguousarray(values)
     check_unmasked(name, values)
     try:
-        return np.ascontiguousarray(_as_floats(name, values))
+        return np.ascontiguousarray(as_floats(name, values))
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array of numbers of shape {shape}.") from None

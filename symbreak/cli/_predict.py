@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from symbreak._support.checks import Array
+from symbreak._support.frames import choose_columns
 from symbreak._support.writing import write_text
 from symbreak.cli._console import check_out, console, few, shown
 from symbreak.models import Model
@@ -38,8 +39,8 @@ def predict_command(
 ) -> None:
     """Predict the targets of new data, in the units of the training data.
 
-    Columns are found by name, in any order, if the model and the file have names; else they are
-    taken as they stand.
+    Columns are found by name, in any order, if the model and the file have names; else, as where
+    it was trained on a file without a header, they are taken as they stand.
     """
     network = Model.load(model)
     if scores and not network.classes:
@@ -69,11 +70,11 @@ def predict_command(
 
 def choose_inputs(model: Model, table: Table) -> Sequence[str]:
     """Names of the columns of a table that a model reads, in its order."""
-    missing = [name for name in model.feature_names if name not in set(table.names)]
-    if model.feature_names and not missing:
-        return model.feature_names
-    if missing and table.named:
-        raise ValueError(f"{table.path} lacks columns that the model reads: {few(missing)}.")
+    wanted, found = model.feature_names, set(table.names)
+    if table.named or found.issuperset(wanted):
+        chosen = choose_columns(str(table.path), table.names, wanted)
+        if chosen:
+            return chosen
     if len(table.names) != model.topology.n_inputs:
         raise ValueError(
             f"{table.path} must have the {model.topology.n_inputs} inputs of the model as columns, "

@@ -188,6 +188,19 @@ def test_predictions_are_those_of_the_model_whatever_the_order_of_the_columns(fo
     assert symbreak("predict", folder / "house.json", new).stdout == out.read_text()
 
 
+def test_a_model_of_columns_without_names_takes_them_as_they_stand(folder):
+    (folder / "new.csv").write_text("a,b\n1,2.5\n4.5,-1\n")
+    result = symbreak("predict", folder / "kind.json", folder / "new.csv")
+    expected = Model.load(folder / "kind.json").predict([[1, 2.5], [4.5, -1]]).tolist()
+    assert result.stdout.split() == ["class", *expected], result.stderr
+    (folder / "new.csv").write_text("a,x2,x1\n1,2.5,1\n4.5,-1,4.5\n")
+    result = symbreak("predict", folder / "kind.json", folder / "new.csv")
+    assert result.stdout.split() == ["class", *expected], result.stderr
+    (folder / "new.csv").write_text("a,x2\n1,2.5\n4.5,-1\n")
+    with pytest.raises(ValueError, match="lacks columns that are needed: 'x1'"):
+        run("predict", folder / "kind.json", folder / "new.csv")
+
+
 def test_labels_and_probabilities_are_predicted(folder):
     model = Model.load(folder / "kind.json")
     new = folder / "new.csv"
@@ -203,7 +216,7 @@ def test_labels_and_probabilities_are_predicted(folder):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("area,b\n1,2\n", [], r"lacks columns that the model reads: \[bold\]x"),
+        ("area,b\n1,2\n", [], r"lacks columns that are needed: '\[bold\]x.* has 'area', 'b'"),
         ("1,2,3\n4,5,6\n", [], "must have the 2 inputs of the model as columns"),
         (f"area,{NASTY}\n1,\n", [], "missing values in row 2"),
         (f"area,{NASTY}\n1,2\n", ["--scores"], "--scores is for classes"),

@@ -217,7 +217,7 @@ class Model:
                 )
             self._check_samples(len(predicted), len(truth))
             return float(np.mean(predicted != truth))
-        names = self.target_names if len(self.target_names) > 1 else ()
+        names = self.target_names if len(self.target_names) > 1 else ()  # one cannot be mistaken
         values = check_vectors(take_columns("y", y, names), "(K,) or (K, q)", "y")
         truth = as_matrix("y", values[:, None] if values.ndim == 1 else values, "(K,) or (K, q)")
         if truth.shape[1] != self.topology.n_outputs:

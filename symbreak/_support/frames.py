@@ -78,6 +78,13 @@ def column_labels(values: object) -> list[Any]:
     return list(labels) if isinstance(labels, Iterable) else []
 
 
+def column_names(values: object) -> tuple[str, ...]:
+    """The same if all are different texts, else none."""
+    labels = column_labels(values)
+    named = all(isinstance(label, str) for label in labels) and len(set(labels)) == len(labels)
+    return tuple(labels) if named else ()
+
+
 def _few(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
     return ", ".join(map(shown, names[:SHOWN])) + more

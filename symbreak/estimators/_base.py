@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from symbreak._support.checks import Array
+from symbreak._support.frames import column_names
 from symbreak._support.interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.fitting import (
@@ -352,11 +353,7 @@ def weighted(X: Array, y: NDArray[Any], sample_weight: Any) -> Samples:
     return (X, y, weights) if counts.all() else (X[counts], y[counts], weights[counts])
 
 
-def column_names(y: Any) -> Names:
+def target_names(y: Any) -> Names:
     """Names of the targets, if y is a frame or a named series."""
-    names = getattr(y, "columns", None)
-    if names is None and isinstance(getattr(y, "name", None), str):
-        names = [y.name]
-    found = () if names is None else tuple(names)
-    different = len(set(found)) == len(found)
-    return found if different and all(isinstance(name, str) for name in found) else ()
+    name = getattr(y, "name", None)
+    return column_names(y) or ((name,) if isinstance(name, str) else ())

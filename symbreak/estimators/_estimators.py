@@ -27,7 +27,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from symbreak._support.checks import Array, check_vectors
-from symbreak.estimators._base import EvolvedNetwork, column_names, weighted
+from symbreak.estimators._base import EvolvedNetwork, target_names, weighted
 
 __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
 
@@ -110,7 +110,7 @@ class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, EvolvedNetwork):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the network on inputs X (K, d) and targets y (K,) or (K, q)."""
-        names = column_names(y)
+        names = target_names(y)
         X, y = validate_data(
             self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
         )

@@ -24,6 +24,7 @@ from symbreak._support.checks import (
     shown,
     unknown,
 )
+from symbreak._support.frames import column_names, take_columns
 from symbreak.activations import TANH, Activation, find_activation
 from symbreak.problems._data import Dataset, Scaling, sample_weights
 from symbreak.topology import Topology, check_topology
@@ -168,7 +169,8 @@ class Problem:
         Targets of regression are (K,) or (K, q) numbers, those of classification (K,) labels.
         ``weights`` (K,) say how much each sample counts, in the normalisation too: one of weight 2
         counts like two. ``validation`` and ``test`` are pairs like ``(X, y)``; ``settings`` are
-        other fields.
+        other fields. Frames give their names to inputs and targets, and those of ``validation``
+        and ``test`` may have their columns in another order.
         """
         check_choice("task", task, get_args(Task))
         labels = _classes(y) if task == "classification" else None
@@ -182,7 +184,8 @@ class Problem:
             if setting not in known:
                 raise unknown("setting of a problem", setting, known)
         parts = {"train": (X, y), "validation": validation, "test": test}
-        raw = {k: _dataset(k, pair, labels) for k, pair in parts.items() if pair is not None}
+        names = column_names(X), column_names(y)
+        raw = {k: _dataset(k, pair, labels, names) for k, pair in parts.items() if pair is not None}
         first = raw["train"]
         for part, data in raw.items():
             if data.X.shape[1] != first.X.shape[1] or data.y.shape[1] != first.y.shape[1]:
@@ -208,7 +211,7 @@ class Problem:
             inputs=inputs,
             targets=targets,
             classes=() if labels is None else tuple(labels.tolist()),
-            **settings,
+            **{"feature_names": names[0], "target_names": names[1], **settings},
         )
 
 
@@ -258,13 +261,23 @@ def _check_population_sizes(sizes: object) -> None:
         check_count(f"population_size of {family}", size, 4)
 
 
-def _dataset(part: str, pair: tuple[ArrayLike, ArrayLike], labels: np.ndarray | None) -> Dataset:
-    """Check one pair of arrays; turn labels into 0/1 columns, one a class (Eq. 9)."""
+def _dataset(
+    part: str,
+    pair: tuple[ArrayLike, ArrayLike],
+    labels: np.ndarray | None,
+    names: tuple[Sequence[str], Sequence[str]],
+) -> Dataset:
+    """Check one pair of arrays; turn labels into 0/1 columns, one a class (Eq. 9).
+
+    ``names`` of inputs and targets are those by which columns of frames are found.
+    """
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(f"{part} must be a pair (X, y), got {shown(pair)}.")
-    X = as_matrix(f"{part} X", pair[0])
+    X = as_matrix(f"{part} X", take_columns(f"{part} X", pair[0], names[0]))
     if labels is None:
-        y = check_vectors(pair[1], "(K,) or (K, q)", f"{part} y")
+        wanted = names[1] if len(names[1]) > 1 else ()  # a single one cannot be mistaken
+        targets = take_columns(f"{part} y", pair[1], wanted)
+        y = check_vectors(targets, "(K,) or (K, q)", f"{part} y")
         y = as_matrix(f"{part} y", y[:, None] if y.ndim == 1 else y, "(K,) or (K, q)")
     else:
         y = _one_hot(part, label_array(f"{part} y", pair[1]), labels)

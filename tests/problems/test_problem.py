@@ -1,6 +1,7 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from symbreak import Problem, Topology, load_problem, problem_names, train
@@ -291,3 +292,23 @@ def test_an_unknown_problem_is_refused_with_the_known_ones(name):
 def test_the_nearest_name_is_suggested():
     with pytest.raises(ValueError, match="Did you mean 'sinc"):
         load_problem("snic")
+
+
+def test_frames_give_their_names_and_are_brought_into_one_order():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(12, 4)), columns=list("abuv"))
+    turned = (frame[["b", "a"]], frame)
+    problem = Problem.from_arrays(frame[["a", "b"]], frame[["u", "v"]], test=turned)
+    assert (problem.feature_names, problem.target_names) == (("a", "b"), ("u", "v"))
+    assert problem.test.X.tolist() == problem.train.X.tolist()
+    assert problem.test.y.tolist() == problem.train.y.tolist()
+    plain = Problem.from_arrays(frame[["a", "b"]].to_numpy(), frame[["u", "v"]].to_numpy())
+    assert problem.train.X.tolist() == plain.train.X.tolist()
+    assert (plain.feature_names, plain.target_names) == ((), ())
+    other = {"feature_names": ("c", "d"), "validation": (frame[["a", "b"]], frame[["v"]])}
+    named = Problem.from_arrays(frame[["a", "b"]], frame[["u"]], **other)
+    assert (named.feature_names, named.target_names) == (("c", "d"), ("u",))
+    with pytest.raises(ValueError, match="test X lacks columns that are needed: 'b'"):
+        Problem.from_arrays(frame[["a", "b"]], frame["u"], test=(frame[["a"]], frame["u"]))
+    with pytest.raises(ValueError, match="train X must hold numbers, but column 'a' has dates"):
+        Problem.from_arrays(frame[["b"]].assign(a=pd.Timestamp(0)), frame["u"])

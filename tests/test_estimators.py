@@ -405,6 +405,38 @@ def test_bad_data_are_refused_in_the_words_of_scikit_learn(ours, theirs, bad):
     assert messages[0] == messages[1]
 
 
+@quickly
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("others", [[], ["a", "b"]])
+def test_dates_are_no_numbers_and_are_refused_with_their_column(estimator, others):
+    X, y, labels = table()
+    frame = pd.DataFrame(X, columns=list("abc"))[["c", *others]]
+    dated = frame.assign(c=pd.date_range("2024-01-01", periods=len(X)))
+    message = "^X must hold numbers, but column 'c' has dates or times, 2024-01-01"
+    targets = labels if estimator is EvolvedMLPClassifier else y
+    for refused in (dated, pytest.importorskip("polars").from_pandas(dated)):
+        with pytest.raises(ValueError, match=message):
+            estimator().fit(refused, targets)
+    with pytest.raises(ValueError, match=r"^X must hold numbers, got datetime64\["):
+        estimator().fit(dated[["c"]].to_numpy(), targets)
+    found = fitted(estimator, frame, targets, max_evaluations=400, hidden_layer_sizes=(1,))
+    methods = ("predict", "predict_proba", "transform", "inverse_transform", "score")
+    for method in (name for name in methods if hasattr(found, name)):
+        more = (targets,) if method == "score" else ()
+        with pytest.raises(ValueError, match=message):
+            getattr(found, method)(dated, *more)
+
+
+@quickly
+def test_missing_values_in_a_frame_are_refused_in_the_words_of_scikit_learn():
+    X, y, _ = table()
+    frame = pd.DataFrame(X, columns=list("abc")).astype({"a": "Float64"})
+    assert fitted(EvolvedMLPRegressor, frame, y, max_evaluations=400).n_features_in_ == 3
+    frame.loc[3, "a"] = pd.NA
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        EvolvedMLPRegressor().fit(frame, y)
+
+
 @pytest.mark.parametrize(
     "setting",
     [

@@ -38,6 +38,20 @@ def take_columns(name: str, values: ArrayLike, wanted: Sequence[str] = ()) -> Ar
     return np.column_stack(columns)
 
 
+def check_columns(name: str, values: ArrayLike) -> ArrayLike:
+    """Return ``values`` if all columns of a frame, or an array, may be numbers, or missing.
+
+    Raises:
+        ValueError: if a column of a frame holds anything else, with its name; or if an array holds
+            dates or times, which NumPy would convert.
+    """
+    for label in dict.fromkeys(column_labels(values)):
+        _numbers(name, values, label)
+    if _is_time(dtype := getattr(values, "dtype", None)):
+        raise ValueError(f"{name} must hold numbers, got {dtype}; encode or leave out its dates.")
+    return values
+
+
 def choose_columns(where: str, labels: Sequence[Any], wanted: Sequence[str]) -> list[Any]:
     """The labels of the columns that are ``wanted``, in their order; none if they have no names.
 

@@ -22,7 +22,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from symbreak._support.checks import Array
-from symbreak._support.frames import column_names
+from symbreak._support.frames import check_columns, column_names
 from symbreak._support.interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.fitting import (
@@ -134,7 +134,11 @@ class EvolvedNetwork(BaseEstimator):
 
     def _outputs(self, X: Any) -> Array:
         check_is_fitted(self)
-        return self.model_.outputs(validate_data(self, X, reset=False, dtype=np.float64))
+        return self.model_.outputs(self._validated(X, reset=False))
+
+    def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
+        """What scikit-learn makes of X (K, d), or of X and y; it would take dates for numbers."""
+        return validate_data(self, check_columns("X", X), *y, dtype=np.float64, **options)
 
     def _fit(self, X: Array, y: NDArray[Any], weights: Array | None, names: Names = ()) -> Self:
         """Fit targets (K, q), or labels (K,)."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 try:
-    from sklearn.utils.validation import check_is_fitted, validate_data  # since 1.6
+    from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: F401  (since 1.6)
 except ImportError as error:
     raise ImportError(
         f"the estimators need scikit-learn 1.6 or later ({error}): pip install 'symbreak[sklearn]'"
@@ -27,6 +27,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from symbreak._support.checks import Array, check_vectors
+from symbreak._support.frames import check_columns
 from symbreak.estimators._base import EvolvedNetwork, target_names, weighted
 
 __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
@@ -111,9 +112,7 @@ class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, EvolvedNetwork):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the network on inputs X (K, d) and targets y (K,) or (K, q)."""
         names = target_names(y)
-        X, y = validate_data(
-            self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
-        )
+        X, y = self._validated(X, y, multi_output=True, y_numeric=True, order="C")
         y = check_vectors(y, "(K,) or (K, q)", "y")  # scikit-learn leaves texts to us
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
@@ -138,7 +137,7 @@ class EvolvedMLPClassifier(ClassifierMixin, EvolvedNetwork):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the network on inputs X (K, d) and labels y (K,) of any kind."""
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        X, y = self._validated(X, y, order="C")
         check_classification_targets(y)
         X, y, weights = weighted(X, column_or_1d(y, warn=True), sample_weight)
         classes = np.unique(y)
@@ -178,7 +177,7 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evol
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train the network to give back X (K, d)."""
-        X = validate_data(self, X, dtype=np.float64, order="C")
+        X = self._validated(X, order="C")
         X, _, weights = weighted(X, X, sample_weight)
         return self._fit(X, X, weights, tuple(getattr(self, "feature_names_in_", ())))
 
@@ -194,13 +193,13 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evol
     def transform(self, X: Any) -> Array:
         """The code (K, n) of X (K, d): outputs of the narrowest hidden layer."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._validated(X, reset=False)
         return self._through(self.model_.inputs(X), 0, self._code_layer + 1)
 
     def inverse_transform(self, X: Any) -> Array:
         """What codes X (K, n) stand for, (K, d) in the units of the data."""
         check_is_fitted(self)
-        codes, model = check_array(X, dtype=np.float64), self.model_
+        codes, model = check_array(check_columns("X", X), dtype=np.float64), self.model_
         if codes.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has {codes.shape[1]} features, but {type(self).__name__} is expecting "
@@ -221,5 +220,5 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evol
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Coefficient of determination of what comes back, 1 at best."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._validated(X, reset=False)
         return float(r2_score(X, self.model_.outputs(X), sample_weight=sample_weight))

@@ -121,6 +121,17 @@ class _Fault:
     cells: list[str] = field(default_factory=list)
 
 
+class BadCellsError(ValueError):
+    """Cells that are not finite numbers: ``what`` names them, and an advice follows."""
+
+    def __init__(self, what: str, advice: str) -> None:
+        super().__init__(what, advice)  # both, so that it can be pickled
+        self.what, self.advice = what, advice
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.advice}"
+
+
 class Faults:
     """What is wrong in which columns and rows, for one message about all of it."""
 
@@ -150,16 +161,16 @@ class Faults:
         """A column that has no numbers at all."""
         self._found[column, kind].n = 0
 
-    def error(self, path: Path) -> ValueError:
+    def error(self, path: Path) -> BadCellsError:
         """The error that names them."""
         parts = [
             f"column {column!r} has {kind}{_places(fault, kind)}"
             for (column, kind), fault in self._found.items()
         ]
         some = short(parts)
-        return ValueError(
-            f"{path}: expected finite numbers, but {'; '.join(some)}. Remove or encode these, or "
-            "leave the column out (ignore, --ignore)."
+        return BadCellsError(
+            f"{path}: expected finite numbers, but {'; '.join(some)}.",
+            "Remove or encode these, or leave the column out (ignore, --ignore).",
         )
 
 

@@ -218,7 +218,7 @@ def test_labels_and_probabilities_are_predicted(folder):
     [
         ("area,b\n1,2\n", [], r"lacks columns that are needed: '\[bold\]x.* has 'area', 'b'"),
         ("1,2,3\n4,5,6\n", [], "must have the 2 inputs of the model as columns"),
-        (f"area,{NASTY}\n1,\n", [], "missing values in row 2"),
+        (f"area,{NASTY}\n1,\n", [], r"missing values in row 2\. .* fill in .* leave the rows out"),
         (f"area,{NASTY}\n1,2\n", ["--scores"], "--scores is for classes"),
         (f"area,{NASTY}\n1,2\n", ["--out", "new.csv"], "must be a file of its own"),
         (f"area,{NASTY}\n1,2\n", ["--out", "no/x.csv"], "in a folder that exists"),
@@ -229,6 +229,15 @@ def test_what_cannot_be_predicted_is_refused(folder, monkeypatch, content, optio
     (folder / "new.csv").write_text(content)
     with pytest.raises(ValueError, match=message):
         run("predict", "house.json", "new.csv", *options)
+
+
+def test_only_a_training_is_told_to_ignore_a_column(folder):
+    (folder / "gap.csv").write_text(f"area,{NASTY},price\n1,,3\n4,5,6\n")
+    with pytest.raises(ValueError, match=r"row 2\. Remove or encode these, or .* --ignore"):
+        run("train", folder / "gap.csv", "-n", 200)
+    with pytest.raises(ValueError, match="row 2") as refused:
+        run("predict", folder / "house.json", folder / "gap.csv")
+    assert "ignore" not in str(refused.value)
 
 
 def test_inspect_fits_a_narrow_terminal(folder):

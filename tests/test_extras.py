@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from symbreak import load_problem, train
+from symbreak._support.extras import how_to_install
 from symbreak.export import to_onnx
 from symbreak.problems import read_problem
 from tests.pages.blocks import ROOT, load_module
@@ -41,24 +42,25 @@ def test_without_extras_everything_else_loads_and_what_is_missing_says_what_to_i
     assert done.returncode == 0, done.stderr
     analysis, estimators, cluster = done.stdout.splitlines()
     assert analysis == (
-        "symbreak.analysis charts and reports need altair: pip install 'symbreak[report]'"
+        "symbreak.analysis charts and reports need altair: pip install 'symbreak[report]' "
+        "(in the folder of its source: pip install '.[report]')"
     )
     assert estimators.startswith("symbreak.estimators the estimators need scikit-learn 1.6")
-    assert estimators.endswith("pip install 'symbreak[sklearn]'")
-    assert cluster == "clusters need distributed: pip install 'symbreak[cluster]'"
+    assert estimators.endswith(how_to_install("sklearn"))
+    assert cluster == f"clusters need distributed: {how_to_install('cluster')}"
 
 
 def test_an_export_without_onnx_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     model = train(load_problem("syn5"), method="DE", max_evaluations=200).model
-    with pytest.raises(ValueError, match=r"needs the package onnx; .* 'symbreak\[onnx\]'$"):
+    with pytest.raises(ValueError, match=r"needs the package onnx; .* '\.\[onnx\]'\)$"):
         to_onnx(model)
 
 
 def test_a_parquet_file_without_pyarrow_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "table.parquet").touch()
-    with pytest.raises(ValueError, match=r"need pyarrow; .* 'symbreak\[parquet\]'$"):
+    with pytest.raises(ValueError, match=r"need pyarrow; .* '\.\[parquet\]'\)$"):
         read_problem(tmp_path / "table.parquet", name="table")
 
 

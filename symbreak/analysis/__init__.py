@@ -1,12 +1,14 @@
 """From records to statistics, charts and a report; needs the extra ``symbreak[report]``."""
 
+from symbreak._support.extras import how_to_install
+
 try:
     import altair as _altair  # noqa: F401
     import jinja2 as _jinja2  # noqa: F401
     import vl_convert as _vl_convert  # noqa: F401
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        f"charts and reports need {error.name}: pip install 'symbreak[report]'", name=error.name
+        f"charts and reports need {error.name}: {how_to_install('report')}", name=error.name
     ) from None
 
 from symbreak.analysis._agreement import agreement

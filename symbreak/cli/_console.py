@@ -10,6 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from symbreak._support.extras import how_to_install
+
 console = Console(highlight=False)
 
 #: What a chart can be saved as.
@@ -82,6 +84,6 @@ def run_kindly(app: Callable[[], object]) -> None:
         if error.name not in EXTRAS:
             raise
         extra = EXTRAS[error.name]
-        fail(f"{error.name} is missing; install it with: pip install 'symbreak[{extra}]'", code=1)
+        fail(f"{error.name} is missing; install it with: {how_to_install(extra)}", code=1)
     except KeyboardInterrupt:
         fail("stopped before there was a result.", code=130)

@@ -1,4 +1,4 @@
-"""Small networks in the interface of scikit-learn (``pip install 'symbreak[sklearn]'``)."""
+"""Small networks in the interface of scikit-learn; needs the extra ``symbreak[sklearn]``."""
 
 from symbreak.estimators._estimators import (
     EvolvedAutoencoder,

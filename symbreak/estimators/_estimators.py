@@ -1,4 +1,4 @@
-"""Small networks in the interface of scikit-learn (``pip install 'symbreak[sklearn]'``)."""
+"""Small networks in the interface of scikit-learn; needs the extra ``symbreak[sklearn]``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from symbreak._support.extras import how_to_install
+
 try:
     from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: F401  (since 1.6)
 except ImportError as error:
     raise ImportError(
-        f"the estimators need scikit-learn 1.6 or later ({error}): pip install 'symbreak[sklearn]'"
+        f"the estimators need scikit-learn 1.6 or later ({error}): {how_to_install('sklearn')}"
     ) from None
 
 from sklearn.base import (

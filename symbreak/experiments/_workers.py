@@ -27,6 +27,7 @@ from symbreak._support.checks import (
     check_real,
     shown,
 )
+from symbreak._support.extras import how_to_install
 from symbreak._support.interrupts import deferred_interrupts
 from symbreak._support.processes import detached_start, end_with_parent
 from symbreak.experiments._errors import StoreError
@@ -141,7 +142,7 @@ def run_study(
             from symbreak.experiments._cluster import run_on_cluster
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                f"clusters need {error.name}: pip install 'symbreak[cluster]'", name=error.name
+                f"clusters need {error.name}: {how_to_install('cluster')}", name=error.name
             ) from None
         return run_on_cluster(
             cluster,

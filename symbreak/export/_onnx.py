@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbreak._support.checks import Array
+from symbreak._support.extras import how_to_install
 from symbreak.export._parts import check_model, facts, labels
 from symbreak.models import Model
 
@@ -30,8 +31,7 @@ def to_onnx(model: Model) -> bytes:
         from onnx import helper
     except ModuleNotFoundError:
         raise ValueError(
-            "exporting to ONNX needs the package onnx; install it with: "
-            "pip install 'symbreak[onnx]'"
+            f"exporting to ONNX needs the package onnx; install it with: {how_to_install('onnx')}"
         ) from None
     graph = _Graph(helper, onnx.numpy_helper)
     _outputs(graph, model)

@@ -17,6 +17,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from symbreak._support.checks import Array, check_path
+from symbreak._support.extras import how_to_install
 from symbreak.problems._tables import (
     MAX_BYTES,
     Faults,
@@ -276,6 +277,6 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow.parquet as pq
     except ModuleNotFoundError:
         raise ValueError(
-            "parquet files need pyarrow; install it with: pip install 'symbreak[parquet]'"
+            f"parquet files need pyarrow; install it with: {how_to_install('parquet')}"
         ) from None
     return pa, pq

@@ -187,6 +187,10 @@ DAYS = pd.date_range("2024-01-01", periods=4)
         (FRAME.assign(volts=DAYS - DAYS[0]), "column 'volts' has dates or times, 0"),
         (FRAME.assign(humidity=[1, 2, "wet", 4]), "column 'humidity' has 'wet'; encode or"),
         (FRAME.assign(volts=[1, 2, None, np.inf]), "2 NaN or .* in column 'volts', .* index 2"),
+        (
+            FRAME.assign(volts=pd.array([True, None, False, True], dtype="boolean")),
+            "1 NaN or infinite values in column 'volts', the first at index 1",
+        ),
         (FRAME.iloc[:0], "X must not be empty"),
     ],
 )

@@ -1,1 +1,1 @@
-"""The ground: argument checks, compiled functions, threads, signals, processes, files."""
+"""The ground: argument checks, frames, compiled functions, threads, signals, processes, files."""

@@ -1,4 +1,4 @@
-"""Columns of frames, such as those of pandas, polars and pyarrow; none of these is imported."""
+"""Columns of frames, such as those of pandas, polars and pyarrow, which it does not load."""
 
 from __future__ import annotations
 
@@ -110,6 +110,8 @@ def _numbers(name: str, frame: Any, label: Any) -> Array:
     By itself, since frames of several columns may make numbers of dates.
     """
     column = np.asarray(frame[label])
+    if column.dtype.kind == "O":
+        column = _with_nan(column)
     try:
         return as_floats(name, column)
     except (TypeError, ValueError):
@@ -117,6 +119,13 @@ def _numbers(name: str, frame: Any, label: Any) -> Array:
             f"{name} must hold numbers, but column {shown(label)} has {_first_fault(name, column)}"
             "; encode or impute what is no number."
         ) from None
+
+
+def _with_nan(column: NDArray[Any]) -> NDArray[Any]:
+    """Objects (K,), NaN where one is missing, for which pandas has other values too."""
+    from pandas import isna  # only here: objects mostly come from it, and it is slow to load
+
+    return np.where(isna(column), np.nan, column)
 
 
 def _first_fault(name: str, column: NDArray[Any]) -> str:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symbreak.experiments._columns import OLD_NUMERICS, Row
-from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
+from symbreak.experiments._spec import DIVISION_VERSION, NUMERICS_VERSION, RunSpec
 from symbreak.problems import Problem
 from symbreak.topology import Topology
 
@@ -46,8 +46,10 @@ def facts_of(run: RunSpec, problem: Problem | None = None) -> Facts:
     problem = run.load_problem() if problem is None else problem
     facts = dict(_problem_facts(problem))
     if run.data == "redrawn":
-        source = f" from {run.data_file.digest[:8]}" if run.data_file else ""
-        facts["data"] = f"redrawn{source}"
+        facts["data"] = "redrawn"
+        if run.data_file:
+            source = run.data_file.digest[:8]
+            facts["data"] += f" from {source} by division {DIVISION_VERSION}"
     return facts
 
 

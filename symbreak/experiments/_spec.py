@@ -26,6 +26,8 @@ from symbreak.training import Training
 
 #: Part of every run's key. Raise it when results change for the same spec.
 NUMERICS_VERSION = 2
+#: Part of the key of runs on data files, too. Raise it when their rows are divided otherwise.
+DIVISION_VERSION = 2
 
 #: Fields of a problem that its data say, or another table of the file.
 _OF_DATA = (
@@ -118,6 +120,7 @@ class RunSpec:
         del facts["data"]  # the data seed says it
         if self.data_file is not None:
             del facts["data_file"]["path"]  # what it says matters, not where it lies
+            facts["data_file"]["division"] = DIVISION_VERSION
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
     def load_problem(self) -> Problem:

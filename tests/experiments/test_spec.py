@@ -208,7 +208,7 @@ def test_a_bad_study_is_refused_with_table_key_and_nearest_name(text, message):
         ("a,b,y\n1,nan,3\n", "", "column 'b' has missing values in row 2"),
         ("1,2,3\n4,5,6\n", "", "unknown column of mine.csv 'y'. Known: x1, x2, x3"),
         ("a,a,y\n1,2,3\n", "", "columns must have different names, got 'a' twice"),
-        ("a,b,y\n1,2,3\n", "test = 1.0", "must leave samples for training"),
+        ("a,b,y\n1,2,3\n", "test = 1.0", "at least 5 rows for training, but .* leave 0"),
         ("a,b,y\n1,2,3\n", "test = 3", "test must be a finite number in"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from symbreak.problems import read_problem
@@ -65,7 +66,7 @@ def test_columns_are_chosen_by_name_and_names_are_kept(tmp_path):
         ({"targets": [3]}, "targets must be names of columns"),
         ({"targets": "knd"}, "unknown column of a.csv 'knd'. Did you mean 'kind'"),
         ({"ignore": ["a", "b"]}, "no columns left for the inputs"),
-        ({"test": 1}, "must leave samples for training"),
+        ({"test": 1}, "at least 5 rows for training, but .* leave 0"),
         ({"validation": math.nan}, "validation must be a finite number"),
     ],
 )
@@ -75,10 +76,39 @@ def test_a_bad_choice_of_columns_or_shares_is_refused(tmp_path, settings, messag
 
 
 def test_data_files_are_divided_as_ever(tmp_path):
-    """The same shuffle as in the first version: studies in stores stay comparable."""
+    """Studies in stores stay comparable; if this must change, raise ``DIVISION_VERSION``."""
     path = flowers(tmp_path, ["x", "y"] * 20)
     shares = {"validation": 0.25, "test": 0.1}
     problem = read_problem(path, name="mine", task="classification", **shares, seed=3)
     assert problem.classes == ("x", "y")
     assert [len(part) for part in (problem.train, problem.validation, problem.test)] == [26, 10, 4]
-    assert problem.digest == "c4c135b2f24d9a3db503ac43874ab527"
+    assert problem.digest == "54fd2ffad4172bac82c30ba6fdf4a35b"
+
+
+def test_a_file_by_another_name_is_divided_alike(tmp_path):
+    path = flowers(tmp_path, ["x", "y"] * 20)
+    (tmp_path / "other.csv").write_bytes(path.read_bytes())
+    one, other = (
+        read_problem(tmp_path / f"{name}.csv", name=name, task=task, test=0.25)
+        for name, task in (("a", "classification"), ("other", "auto"))
+    )
+    for part in ("training", "test"):
+        assert np.array_equal(one.parts[part].X, other.parts[part].X)
+
+
+def test_every_part_has_its_share_of_a_rare_class(tmp_path):
+    path = flowers(tmp_path, ["often"] * 90 + ["rarely"] * 10)
+    shares = {"validation": 0.2, "test": 0.2}
+    problem = read_problem(path, name="a", task="auto", **shares, seed=1)
+    assert problem.classes == ("often", "rarely")
+    found = [int(part.y[:, 1].sum()) for part in problem.parts.values()]
+    assert found == [6, 2, 2]
+
+
+@pytest.mark.parametrize("task", ["auto", "regression"])
+def test_a_table_of_a_few_rows_is_refused(tmp_path, task):
+    path = flowers(tmp_path, ["1.5", "2.5", "3.5"])
+    with pytest.raises(ValueError, match="at least 5 rows for training, got 3"):
+        read_problem(path, name="a", task=task)
+    with pytest.raises(ValueError, match=r"test must be a share .* got 0.1 of 3; .* needs 6 rows"):
+        read_problem(path, name="a", task=task, test=0.1)

@@ -1,0 +1,109 @@
+"""The division of rows: by nothing but seed, number and classes, and fair to all classes."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from symbreak.problems._division import MIN_TRAINING, PARTS, class_quotas, divide
+
+shares = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.25, 1 / 3, 0.4])
+
+
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=30),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_quotas_are_shares_to_within_a_row_and_add_up(sizes, first, second):
+    sizes = np.array(sizes)
+    ends = np.sort([int(first * sizes.sum()), int(second * sizes.sum())])
+    parts = np.diff([0, *ends, sizes.sum()])
+    quotas = class_quotas(sizes, parts)
+    assert np.array_equal(quotas.sum(axis=0), parts)
+    assert np.array_equal(quotas.sum(axis=1), sizes)
+    assert (np.abs(quotas - np.outer(sizes, parts) / sizes.sum()) <= 1).all()
+
+
+@given(st.lists(st.integers(3, 40), min_size=2, max_size=20), shares, shares, st.integers(0, 99))
+def test_every_part_has_its_share_of_every_class_and_every_row_is_used_once(
+    sizes, validation, test, seed
+):
+    labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    rows = divided(seed, len(labels), validation, test, labels)
+    assert sorted(np.concatenate(list(rows.values()))) == list(range(len(labels)))
+    for chosen in rows.values():
+        found = np.bincount(labels[chosen], minlength=len(sizes))
+        assert (np.abs(found - np.array(sizes) * len(chosen) / len(labels)) <= 1).all()
+
+
+@given(st.integers(5, 200), shares, shares, st.integers(0, 99))
+def test_rows_without_classes_are_shuffled_and_used_once(n_rows, validation, test, seed):
+    rows = divided(seed, n_rows, validation, test)
+    order = np.concatenate(list(rows.values()))
+    assert sorted(order) == list(range(n_rows))
+    whole = divide(seed, n_rows, 0, 0)
+    assert list(whole) == ["train"]
+    assert np.array_equal(order, whole["train"])
+    sizes = {"validation": round(validation * n_rows), "test": round(test * n_rows)}
+    assert {part: len(rows.get(part, ())) for part in PARTS[1:]} == sizes
+
+
+def divided(seed, n_rows, validation, test, labels=None):
+    """The division, if there are enough rows for it."""
+    sizes = [round(share * n_rows) for share in (validation, test)]
+    assume(n_rows - sum(sizes) >= MIN_TRAINING)
+    assume(all(size or not share for share, size in zip((validation, test), sizes, strict=True)))
+    return divide(seed, n_rows, validation, test, labels)
+
+
+def test_classes_are_shuffled_within_the_parts():
+    rows = divide(0, 100, 0.2, 0.2, np.repeat(["a", "b"], 50))
+    for chosen in rows.values():
+        assert np.count_nonzero(np.diff(chosen < 50)) > 3  # a part in the order of classes: 1
+
+
+def test_another_seed_is_another_division():
+    parts = [divide(seed, 100, 0, 0.2)["test"].tolist() for seed in (0, 0, 1)]
+    assert parts[0] == parts[1] != parts[2]
+
+
+def test_a_rare_class_is_trained_on_before_it_is_tested():
+    labels = np.array(["rare"] + ["common"] * 99)
+    for seed in range(20):
+        assert 0 in divide(seed, 100, 0.2, 0.2, labels)["train"]
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "validation", "test", "message"),
+    [
+        (1, 0, 0.2, "test must be a share .* one row, got 0.2 of 1; this share needs 3 rows"),
+        (2, 0, 0.2, "test must be a share .* one row, got 0.2 of 2; this share needs 3 rows"),
+        (50, 0.01, 0, "validation must be a share .* got 0.01 of 50; this share needs 51 rows"),
+        (9, 0, 1e-300, r"this share needs 5e\+299 rows"),
+        (4, 0, 0, "at least 5 rows for training, got 4"),
+        (3, 0, 0.2, "at least 5 rows for training, .* shares 0 and 0.2 of 3, leave 2; take small"),
+        (9, 0.5, 0.5, "shares 0.5 and 0.5 of 9, leave 1"),
+        (11, 0.5, 0.5, "shares 0.5 and 0.5 of 11, leave 0"),  # 6 and 6
+        (9, 2, 0, "validation must be a finite number in"),
+    ],
+)
+def test_too_few_rows_are_refused_with_what_they_need(n_rows, validation, test, message):
+    with pytest.raises(ValueError, match=message):
+        divide(0, n_rows, validation, test)
+
+
+@given(st.integers(1, 1000))
+def test_as_many_rows_as_a_share_is_said_to_need_give_one(thousandths):
+    share = thousandths / 1000
+    with pytest.raises(ValueError, match=r"this share needs \d+ rows") as refused:
+        divide(0, 0, share, 0)
+    needed = int(str(refused.value).split()[-2])
+    assert round(share * needed) >= 1
+    assert round(share * (needed - 1)) == 0
+
+
+def test_a_class_that_would_not_be_trained_on_is_named():
+    labels = np.array(["a"] * 20 + ["b", "c", "d"])
+    with pytest.raises(ValueError, match=r"take all that there are of b, c; take smaller shares"):
+        divide(0, 23, 0.0, 0.75, labels)

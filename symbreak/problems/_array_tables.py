@@ -56,7 +56,14 @@ class ArrayTable:
     def labels(self, name: str) -> Column:
         """A column (K,) as it stands."""
         find_columns(self, [name])
-        return _decoded(self.path, name, self.columns[name])
+        return _checked_labels(self.path, name, _decoded(self.path, name, self.columns[name]))
+
+
+def _checked_labels(path: Path, name: str, values: Column) -> Column:
+    """Labels (K,), none of them missing."""
+    if values.dtype.kind == "f":
+        as_numbers(path, {name: values})
+    return values
 
 
 def _decoded(path: Path, name: str, values: Column) -> Column:
@@ -212,10 +219,7 @@ class ParquetTable:
     def labels(self, name: str) -> Column:
         """A column (K,) as it stands."""
         find_columns(self, [name])
-        column = self._column(name)
-        if column.dtype.kind == "f":
-            as_numbers(self.path, {name: column})
-        return column
+        return _checked_labels(self.path, name, self._column(name))
 
     def _column(self, name: str) -> Column:
         pa, pq = _pyarrow()

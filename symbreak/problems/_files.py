@@ -13,7 +13,13 @@ from symbreak._support.checks import check_choice, check_path, check_text, shown
 from symbreak.problems._array_tables import ParquetTable, read_npz
 from symbreak.problems._division import divide
 from symbreak.problems._problem import Problem, Task
-from symbreak.problems._tables import Table, find_columns, is_number, kind_of
+from symbreak.problems._tables import (
+    BadCellsError,
+    Table,
+    find_columns,
+    is_number,
+    kind_of,
+)
 from symbreak.problems._text_tables import TextTable
 
 #: Whole numbers with more different values than this are measured or counted, not classes.
@@ -81,16 +87,11 @@ def read_problem(
     table = read_table(path, header=header)
     inputs, outputs = _choose_columns(table, _names("targets", targets), _names("ignore", ignore))
     check_choice("task", task, ("auto", *get_args(Task)))
-    if task == "auto":
-        task = recognise_task(table, outputs)
-    if task == "classification":
-        if len(outputs) > 1:
-            raise ValueError(f"classification has one target, got {', '.join(outputs)}.")
-        X, y = table.numbers(inputs), table.labels(outputs[0])
-    else:
-        X, y = np.split(table.numbers([*inputs, *outputs]), [len(inputs)], axis=1)
+    task, X, y = _read_columns(table, inputs, outputs, task)
     labels = y if task == "classification" else None
     rows = divide(seed, len(X), validation, test, labels)
+    if labels is not None:
+        _check_several(table, outputs[0], labels)
     parts = {part: (X[chosen], y[chosen]) for part, chosen in rows.items()}
     return Problem.from_arrays(
         *parts["train"],
@@ -105,8 +106,8 @@ def read_problem(
     )
 
 
-def recognise_task(table: Table, targets: Sequence[str]) -> Task:
-    """Classification if the only target holds classes, else regression.
+def recognise_task(table: Table, target: str, labels: NDArray[Any]) -> Task:
+    """Classification if the labels (K,) of the only target are classes, else regression.
 
     Classes are texts, truth values, or whole numbers with at most 20 different values that have
     ten rows each on average; two different whole numbers are classes always.
@@ -114,15 +115,12 @@ def recognise_task(table: Table, targets: Sequence[str]) -> Task:
     Raises:
         ValueError: if the target holds dates, or texts that hardly repeat.
     """
-    if len(targets) > 1:
-        return "regression"
-    labels = table.labels(targets[0])
     values, counts = np.unique(labels, return_counts=True)
     if labels.dtype.kind in "US":
         texts = [str(value).replace(",", ".", 1) for value in values]  # or a decimal comma
         numeric = np.array([is_number(text) for text in texts])
         if counts[numeric].sum() * 2 < len(labels):
-            _check_classes(table, targets[0], values, len(labels))
+            _check_classes(table, target, values, len(labels))
             return "classification"
         if not numeric.all():
             return "regression"  # reading the numbers will then name what is none
@@ -134,6 +132,31 @@ def recognise_task(table: Table, targets: Sequence[str]) -> Task:
     return "classification" if whole and (few or len(values) == 2) else "regression"
 
 
+def _read_columns(
+    table: Table, inputs: list[str], outputs: list[str], task: Task | Literal["auto"]
+) -> tuple[Task, NDArray[Any], NDArray[Any]]:
+    """The task, recognised if it is to be, inputs (K, d) and targets: (K, q), or (K,) labels."""
+    if task == "classification" and len(outputs) > 1:
+        raise ValueError(f"classification has one target, got {', '.join(outputs)}.")
+    if task in ("auto", "classification") and len(outputs) == 1:
+        labels = _labels(table, outputs[0], inputs)
+        if task == "auto":
+            task = recognise_task(table, outputs[0], labels)
+        if task == "classification":
+            return task, table.numbers(inputs), labels
+    X, y = np.split(table.numbers([*inputs, *outputs]), [len(inputs)], axis=1)
+    return "regression" if task == "auto" else task, X, y
+
+
+def _check_several(table: Table, target: str, labels: NDArray[Any]) -> None:
+    """Refuse a target that is always the same."""
+    if (labels == labels[0]).all():
+        raise ValueError(
+            f"{table.path}: the target {target!r} is the same in all {len(labels):,} rows, "
+            f"{str(labels[0])[:30]!r}, so there are no classes to tell apart. Name another target."
+        )
+
+
 def _check_classes(table: Table, target: str, values: NDArray[Any], n_rows: int) -> None:
     """Refuse what is text but surely not classes."""
     kinds = {kind_of(str(value)) for value in values[:10]}
@@ -143,6 +166,19 @@ def _check_classes(table: Table, target: str, values: NDArray[Any], n_rows: int)
             f"{len(values):,} different texts in {n_rows:,} rows, such as {str(values[0])[:30]!r}. "
             "Name another target."
         )
+
+
+def _labels(table: Table, target: str, inputs: list[str]) -> NDArray[Any]:
+    """Labels (K,) of a target; if some are missing, the error names faulty inputs, too."""
+    try:
+        return table.labels(target)
+    except BadCellsError as error:
+        faults = error.faults
+    try:
+        table.numbers(inputs)
+    except BadCellsError as error:
+        faults.add(error.faults)
+    raise faults.error(table.path)
 
 
 def _names(argument: str, names: str | Sequence[str]) -> list[str]:

@@ -122,11 +122,14 @@ class _Fault:
 
 
 class BadCellsError(ValueError):
-    """Cells that are not finite numbers: ``what`` names them, and an advice follows."""
+    """Cells that are not finite numbers: ``what`` names them, and an advice follows.
 
-    def __init__(self, what: str, advice: str) -> None:
-        super().__init__(what, advice)  # both, so that it can be pickled
-        self.what, self.advice = what, advice
+    Their ``faults`` can be joined with others.
+    """
+
+    def __init__(self, what: str, advice: str, faults: Faults) -> None:
+        super().__init__(what, advice, faults)  # all, so that it can be pickled
+        self.what, self.advice, self.faults = what, advice, faults
 
     def __str__(self) -> str:
         return f"{self.what} {self.advice}"
@@ -161,6 +164,10 @@ class Faults:
         """A column that has no numbers at all."""
         self._found[column, kind].n = 0
 
+    def add(self, others: Faults) -> None:
+        """Those of other columns."""
+        self._found.update(others._found)
+
     def error(self, path: Path) -> BadCellsError:
         """The error that names them."""
         parts = [
@@ -171,6 +178,7 @@ class Faults:
         return BadCellsError(
             f"{path}: expected finite numbers, but {'; '.join(some)}.",
             "Remove or encode these, or leave the column out (ignore, --ignore).",
+            self,
         )
 
 

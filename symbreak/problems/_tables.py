@@ -24,6 +24,9 @@ SHOWN = 3
 SHOWN_NAMES, MAX_COMPARED = 20, 1_000
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "nil", "?", "-", ".", "#n/a", "missing"}
+#: How a text file says truth values, in any case, and the numbers that they are.
+TRUTHS = {"true": "1", "false": "0"}
+TRUTH_VALUES = "truth values"
 DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?")
 THOUSANDS = re.compile(r"[+-]?\d{1,3}([ _'.,\u00a0\u202f]\d{3})+([.,]\d*)?")
 
@@ -164,6 +167,10 @@ class Faults:
         """A column that has no numbers at all."""
         self._found[column, kind].n = 0
 
+    def forgive_truths(self, column: str) -> None:
+        """Truth values are no fault of a column that has no numbers."""
+        self._found.pop((column, TRUTH_VALUES), None)
+
     def add(self, others: Faults) -> None:
         """Those of other columns."""
         self._found.update(others._found)
@@ -199,8 +206,8 @@ def kind_of(cell: str) -> str:
     text = cell.strip().lower()
     if text in MISSING:
         return "missing values"
-    if text in ("true", "false"):
-        return "truth values"
+    if is_truth(text):
+        return TRUTH_VALUES
     if DATE.fullmatch(text):
         return "dates or times"
     if is_number(text):
@@ -208,6 +215,11 @@ def kind_of(cell: str) -> str:
     if THOUSANDS.fullmatch(text) or ("_" in text and _converts(text)):
         return "numbers with separators"
     return "mixed decimal signs" if is_number(text.replace(",", ".", 1)) else "text"
+
+
+def is_truth(cell: str) -> bool:
+    """Whether a cell of a text file is a truth value."""
+    return cell.strip().lower() in TRUTHS
 
 
 def is_number(text: str) -> bool:

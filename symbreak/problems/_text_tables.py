@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 from symbreak._support.checks import Array
 from symbreak.problems._tables import (
     MAX_BYTES,
+    TRUTHS,
     Faults,
     check_magic,
     check_names,
     find_columns,
     is_number,
+    is_truth,
     short,
     too_large,
 )
@@ -97,11 +99,15 @@ class TextTable:
         return "."
 
     def numbers(self, names: Sequence[str]) -> Array:
-        """Columns (K, n) of finite numbers."""
+        """Columns (K, n) of finite numbers; those of nothing but truth values hold 1 and 0."""
         where = find_columns(self, names)
+        truths = self._truths(where)
         values = array("d")
         for _, row in self._samples():
-            if not _extend(values, [row[i] for i in where], self.decimal):
+            cells = [row[i] for i in where]
+            for j in truths:
+                cells[j] = TRUTHS[cells[j].strip().lower()]
+            if not _extend(values, cells, self.decimal):
                 raise self._faults(where)
             if values.itemsize * len(values) > MAX_BYTES:
                 raise too_large(self.path)
@@ -139,13 +145,26 @@ class TextTable:
                 )
             yield number, row
 
+    def _truths(self, where: Sequence[int]) -> list[int]:
+        """Which of some columns hold nothing but truth values, as places in ``where``."""
+        places = list(range(len(where)))
+        for _, row in self._samples():
+            places = [j for j in places if is_truth(row[where[j]])]
+            if not places:
+                break
+        return places
+
     def _faults(self, where: Sequence[int]) -> ValueError:
         """The error that names all cells that are not finite numbers."""
-        faults = Faults()
+        faults, numeric = Faults(), set()
         for number, row in self._samples():
             for i in where:
-                if not _is_finite(row[i], self.decimal):
+                if _is_finite(row[i], self.decimal):
+                    numeric.add(i)
+                else:
                     faults.note(self.names[i], number, row[i])
+        for i in set(where) - numeric:
+            faults.forgive_truths(self.names[i])
         return faults.error(self.path)
 
 
@@ -251,7 +270,10 @@ def _likelihood(rows: list[Row], delimiter: str) -> tuple[bool, float, int]:
 
 
 def _is_number(cell: str, delimiter: str) -> bool:
-    return is_number(cell) or (delimiter != "," and is_number(cell.replace(",", ".", 1)))
+    """Whether a cell is a number, perhaps with a decimal comma, or stands for one."""
+    if is_number(cell) or is_truth(cell):
+        return True
+    return delimiter != "," and is_number(cell.replace(",", ".", 1))
 
 
 def _has_header(path: Path, rows: list[list[str]], delimiter: str) -> bool:

@@ -74,6 +74,18 @@ def test_without_a_header_columns_are_numbered(tmp_path):
     assert years.names == ("place", "2019", "2020")
 
 
+def test_columns_of_truth_values_are_numbers_as_in_parquet(tmp_path):
+    """As pandas.get_dummies and to_csv write them."""
+    table = read_table(written(tmp_path, "red,a,green\nTrue,1.5,false\nFalse,2, TRUE\n"))
+    assert table.named
+    assert table.numbers(table.names).tolist() == [[1, 1.5, 0], [0, 2, 1]]
+    assert table.numbers(["green"]).tolist() == [[0], [1]]
+    assert table.labels("red").tolist() == ["True", "False"]
+    bare = read_table(written(tmp_path, "True,1,2\nFalse,2,3\n"))
+    assert bare.names == ("x1", "x2", "x3")  # True is no name
+    assert bare.numbers(["x1", "x2"]).tolist() == [[1, 1], [0, 2]]
+
+
 def test_a_first_line_that_may_be_either_is_asked_about(tmp_path):
     path = written(tmp_path, "3,blue\n4,red\n5,red\n")
     with pytest.raises(ValueError, match=r"first line may be names or a sample, 3, blue"):
@@ -88,7 +100,11 @@ def test_a_first_line_that_may_be_either_is_asked_about(tmp_path):
         ("a,b\n1,2\n3,\n5,NA\n", "column 'b' has missing values in row 3, row 4"),
         ("a,b\n1,2\n2020-01-31,3\n", r"'a' has dates or times in row 3 \('2020-01-31'\)"),
         ("a,b\n12:30,3\n", "dates or times"),
-        ("a,b\nTrue,3\nfalse,4\n", "'a' has truth values in row 2"),
+        ("a,b\nTrue,3\n0,4\n", "'a' has truth values in row 2"),
+        ("a,b\n1,3\nfalse,4\n", "'a' has truth values in row 3"),
+        ("a,b\nTrue,3\nyes,4\n", r"but column 'a' has text in row 3 \('yes'\)\. "),
+        ("a,b\nTrue,3\n,4\n", r"but column 'a' has missing values in row 3\. "),
+        ("a,b\nTrue,3\nFalse,x\n", r"but column 'b' has text in row 3 \('x'\)\. "),
         ("a,b\nx,1\ny,1\nz,1\nw,1\nv,1\n", r"text in row 2 \('x'\), .* \('z'\), 2 more"),
         ("a,b\n1_000,2\n", r"numbers with separators in row 2 \('1_000'\)"),
         ('a,b\n"1,000",2\n', "numbers with separators"),
@@ -272,7 +288,9 @@ FUZZ = settings(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 cells = st.one_of(
-    st.floats().map(repr), st.text(max_size=6), st.sampled_from(["", "1,5", "1.5", "1_0", '"'])
+    st.floats().map(repr),
+    st.text(max_size=6),
+    st.sampled_from(["", "1,5", "1.5", "1_0", '"', "True"]),
 )
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import math
-import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -13,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +20,6 @@ from symbreak.problems._tables import (
     MAX_BYTES,
     TRUTHS,
     Faults,
-    check_magic,
     check_names,
     find_columns,
     is_number,
@@ -31,19 +27,14 @@ from symbreak.problems._tables import (
     short,
     too_large,
 )
+from symbreak.problems._text_rows import DialectError, Row, rows_of
 
-#: The csv module holds a whole row, so this bounds it.
-MAX_ROW = 32 * 2**20
 #: From these rows the dialect is recognised.
 SAMPLE = 100
-#: A file that expands by more than this factor holds no measurements, unless it is small.
-MAX_EXPANSION, MIN_BYTES = 100, 64 * 2**20
 #: What a label takes in memory, at least.
 LABEL_BYTES = 64
 #: In the order of preference, if nothing else decides.
 DELIMITERS = {";": "';'", "\t": "tabs", "|": "'|'", ",": "','"}
-
-Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +54,7 @@ class TextTable:
         delimiter = max(samples, key=lambda each: _likelihood(samples[each], each))
         rows = [row for _, row in samples[delimiter]]
         if len(rows) < 2:
-            rows = [row for _, row in islice(_rows(path, delimiter), 2)]  # or says why not
+            rows = [row for _, row in islice(rows_of(path, delimiter), 2)]  # or says why not
         named = _has_header(path, rows, delimiter) if header is None else header
         if len(rows) < 1 + named:
             found = "only that" if rows else "nothing"
@@ -137,7 +128,7 @@ class TextTable:
 
     def _samples(self) -> Iterator[Row]:
         """All rows but the header, of the right length."""
-        rows = _rows(self.path, self.delimiter)
+        rows = rows_of(self.path, self.delimiter)
         for number, row in islice(rows, int(self.named), None):
             if len(row) != len(self.names):
                 raise ValueError(
@@ -187,77 +178,12 @@ def _is_finite(cell: str, decimal: str) -> bool:
     return _extend(values, [cell], decimal) and math.isfinite(values[0])
 
 
-class _DialectError(ValueError):
-    """Not CSV in this dialect."""
-
-
 def _sample(path: Path, delimiter: str) -> list[Row]:
     """The first rows, as far as they can be read with this delimiter."""
     rows: list[Row] = []
-    with suppress(_DialectError):
-        rows.extend(islice(_rows(path, delimiter), SAMPLE))
+    with suppress(DialectError):
+        rows.extend(islice(rows_of(path, delimiter), SAMPLE))
     return rows
-
-
-def _rows(path: Path, delimiter: str) -> Iterator[Row]:
-    """Rows with their line numbers; blank ones are left out."""
-    with _open_text(path) as file:
-        lines = _Lines(path, file)
-        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
-        try:
-            for row in reader:
-                lines.in_row = 0
-                if any(map(str.strip, row)):
-                    yield reader.line_num, row
-        except UnicodeDecodeError:
-            raise ValueError(f"{path} is not text in UTF-8; save it as UTF-8.") from None
-        except csv.Error as error:
-            raise _DialectError(f"{path}, row {reader.line_num}: bad CSV ({error}).") from None
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(f"{path} is a damaged gzip archive ({error}).") from None
-
-
-class _Lines:
-    """The lines of a file, with a bound on a row and on all of them."""
-
-    def __init__(self, path: Path, file: TextIO) -> None:
-        self._path, self._file = path, file
-        expanded = max(MAX_EXPANSION * path.stat().st_size, MIN_BYTES)
-        self._limit = min(expanded, MAX_BYTES) if path.suffix == ".gz" else MAX_BYTES
-        self.in_row = self.in_all = 0
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        line = self._file.readline(MAX_ROW + 1)
-        if not line:
-            raise StopIteration
-        self.in_row += len(line)
-        self.in_all += len(line)
-        if self.in_row > MAX_ROW:
-            raise ValueError(f"{self._path} has a row of more than {MAX_ROW >> 20} MiB.")
-        if self.in_all > self._limit:
-            raise too_large(self._path, self._limit)
-        return line
-
-
-def _open_text(path: Path) -> TextIO:
-    """A text file, compressed or not, in UTF-8 or, if it says so, UTF-16."""
-    if path.stat().st_size > MAX_BYTES:
-        raise too_large(path)
-    packed = path.suffix == ".gz"
-    try:
-        with gzip.open(path) if packed else path.open("rb") as file:
-            start = file.read(16)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is not a gzip archive, or damaged ({error}).") from None
-    check_magic(path, start)
-    wide = start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    encoding = "utf-16" if wide else "utf-8-sig"
-    if packed:
-        return gzip.open(path, "rt", encoding=encoding, newline="")
-    return path.open(encoding=encoding, newline="")
 
 
 def _likelihood(rows: list[Row], delimiter: str) -> tuple[bool, float, int]:

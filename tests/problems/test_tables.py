@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symbreak.problems import _tables, _text_tables, read_table
+from symbreak.problems import _tables, _text_rows, _text_tables, read_table
 
 EXPECTED = np.array([[1.5, 2, -3e-5], [4, 5.25, 6]])
 
@@ -172,9 +172,9 @@ def test_an_archive_that_says_it_is_larger_than_it_is_allocates_nothing(tmp_path
 
 
 def test_files_that_expand_without_end_are_refused(tmp_path, monkeypatch):
-    for module in (_tables, _text_tables):
+    for module in (_tables, _text_rows, _text_tables):
         monkeypatch.setattr(module, "MAX_BYTES", 2**20)
-    monkeypatch.setattr(_text_tables, "MAX_ROW", 2**16)
+    monkeypatch.setattr(_text_rows, "MAX_ROW", 2**16)
     for line in (b"0", b"1,2\n", b"\n", b'"\n",'):
         bomb = written(tmp_path, gzip.compress(b"a,b\n" + line * 2**20), "a.csv.gz")
         assert bomb.stat().st_size < 20_000
@@ -185,7 +185,7 @@ def test_files_that_expand_without_end_are_refused(tmp_path, monkeypatch):
 
 
 def test_a_row_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(_text_tables, "MAX_ROW", 2**16)
+    monkeypatch.setattr(_text_rows, "MAX_ROW", 2**16)
     for endless in (b"0," * 2**16, b'"\n",' * 2**16):
         with pytest.raises(ValueError, match="a row of more than"):
             read_table(written(tmp_path, b"a,b\n1,2\n" + endless)).numbers(["a", "b"])

@@ -16,6 +16,10 @@ MAX_ROW = 32 * 2**20
 #: A file that expands by more than this factor holds no measurements, unless it is small.
 MAX_EXPANSION, MIN_BYTES = 100, 64 * 2**20
 
+#: What may part the cells of a row, in the order of preference if nothing else decides. A blank
+#: means any run of spaces and tabs.
+DELIMITERS = {";": "';'", "\t": "tabs", "|": "'|'", ",": "','", " ": "blanks"}
+
 #: Number of the line, and cells.
 Row = tuple[int, list[str]]
 
@@ -28,7 +32,9 @@ def rows_of(path: Path, delimiter: str) -> Iterator[Row]:
     """Rows with their line numbers; blank ones are left out."""
     with _open_text(path) as file:
         lines = _Lines(path, file)
-        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+        plain = map(_without_tabs, lines) if delimiter == " " else lines
+        # Spaces after a delimiter are skipped, and so are all of a run of them.
+        reader = csv.reader(plain, delimiter=delimiter, skipinitialspace=True, strict=True)
         try:
             for row in reader:
                 lines.in_row = 0
@@ -40,6 +46,11 @@ def rows_of(path: Path, delimiter: str) -> Iterator[Row]:
             raise DialectError(f"{path}, row {reader.line_num}: bad CSV ({error}).") from None
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is a damaged gzip archive ({error}).") from None
+
+
+def _without_tabs(line: str) -> str:
+    """A line whose cells are parted by spaces only, with none around them."""
+    return line.replace("\t", " ").strip(" \r\n") + "\n"
 
 
 class _Lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,14 +27,14 @@ from symbreak.problems._tables import (
     short,
     too_large,
 )
-from symbreak.problems._text_rows import DialectError, Row, rows_of
+from symbreak.problems._text_rows import DELIMITERS, DialectError, Row, rows_of
 
 #: From these rows the dialect is recognised.
 SAMPLE = 100
+#: No number between blanks ends like this.
+OTHERS = (";", "|", ",")
 #: What a label takes in memory, at least.
 LABEL_BYTES = 64
-#: In the order of preference, if nothing else decides.
-DELIMITERS = {";": "';'", "\t": "tabs", "|": "'|'", ",": "','"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class TextTable:
         """Recognise delimiter and header from the first rows."""
         delimiters = ["\t"] if ".tsv" in path.suffixes else list(DELIMITERS)
         samples = {delimiter: _sample(path, delimiter) for delimiter in delimiters}
-        delimiter = max(samples, key=lambda each: _likelihood(samples[each], each))
+        delimiter = _likeliest(samples)
         rows = [row for _, row in samples[delimiter]]
         if len(rows) < 2:
             rows = [row for _, row in islice(rows_of(path, delimiter), 2)]  # or says why not
@@ -74,6 +74,8 @@ class TextTable:
         """Delimiter, decimal comma and header, as recognised."""
         comma = ", decimal comma" if self.decimal == "," else ""
         header = "" if self.named else ", no header"
+        if len(self.names) == 1:
+            return f"text, a single column{comma}{header}"
         return f"text, separated by {DELIMITERS[self.delimiter]}{comma}{header}"
 
     @cached_property
@@ -186,17 +188,30 @@ def _sample(path: Path, delimiter: str) -> list[Row]:
     return rows
 
 
+def _likeliest(samples: Mapping[str, list[Row]]) -> str:
+    """The delimiter that explains the first rows best."""
+    likely = {delimiter: _likelihood(rows, delimiter) for delimiter, rows in samples.items()}
+    if likely.get("\t", (False,))[0]:
+        likely.pop(" ", None)  # texts between tabs may hold blanks
+    return max(likely, key=likely.__getitem__)
+
+
 def _likelihood(rows: list[Row], delimiter: str) -> tuple[bool, float, int]:
     """How well a delimiter explains the first rows: equally long, and full of numbers."""
-    sizes = {len(row) for _, row in rows}
+    sizes = {len(row) for _, row in rows} or {0}
+    # Blanks in some rows only, such as the first, are within cells.
+    n_cells = min(sizes) if delimiter == " " else max(sizes)
+    if n_cells < 2:
+        return False, 0.0, n_cells
     cells = [cell for _, row in rows[1:] for cell in row]
     share = sum(_is_number(cell, delimiter) for cell in cells) / max(len(cells), 1)
-    several = max(sizes, default=0) > 1
-    return several and len(sizes) == 1, share if several else 0, max(sizes, default=0)
+    return len(sizes) == 1, share, n_cells
 
 
 def _is_number(cell: str, delimiter: str) -> bool:
     """Whether a cell is a number, perhaps with a decimal comma, or stands for one."""
+    if delimiter == " " and cell.endswith(OTHERS):
+        return False  # between blanks, 1, is no number but the start of 1, 2
     if is_number(cell) or is_truth(cell):
         return True
     return delimiter != "," and is_number(cell.replace(",", ".", 1))

@@ -35,6 +35,10 @@ def written(folder, content, name="a.csv"):
         "\ufeffa,b,c\n1.5,2,-3e-5\n4,5.25,6\n",
         "a;b;c\n1,5;2;-3e-5\n4;5,25;6\n".encode("utf-16"),
         "a,b,c\r1.5,2,-3e-5\r4,5.25,6\r",
+        "a b c\n1.5 2 -3e-5\n4 5.25 6\n",
+        "  a    b  c  \n  1.5  2  -3e-5\n 4.0   5.25  6  \n",
+        "a b\tc\r\n1,5 \t 2\t-3e-5 \r\n\r\n4 5,25    6\r\n",
+        '"a" b "c"\n1.5 "2" -3e-5\n4 5.25 6',
     ],
 )
 def test_every_dialect_gives_the_same_table(tmp_path, content):
@@ -61,6 +65,47 @@ def test_all_formats_give_the_same_table(tmp_path):
         assert table.names == ("a", "b", "c")
         assert table.targets == ("c",)
         assert np.array_equal(table.numbers(table.names), EXPECTED), suffix
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "row"),
+    [
+        ("1.5 2 3\n4 5 6\n", "separated by blanks, no header", [1.5, 2, 3]),
+        ("1,5 2,5\n3,5 4,5\n", "separated by blanks, decimal comma, no header", [1.5, 2.5]),
+        ("a, b\n1, 2\n3, 4\n", "separated by ','", [1, 2]),
+        ("a; b\n1; 2\n3; 4\n", "separated by ';'", [1, 2]),
+        ("a , b\n1 , 2\n3 , 4\n", "separated by ','", [1, 2]),
+        ("a\tb\n1\t2\n3\t4\n", "separated by tabs", [1, 2]),
+        ("a long\tb\n1\t2\n3\t4\n", "separated by tabs", [1, 2]),
+        ("a\n1\n2\n", "text, a single column", [1]),
+        ("body mass\n1.5\n2\n", "text, a single column", [1.5]),
+    ],
+)
+def test_blanks_are_a_delimiter_only_where_there_is_no_other(tmp_path, content, form, row):
+    table = read_table(written(tmp_path, content))
+    assert table.format.endswith(form)
+    assert table.numbers(table.names)[0].tolist() == row
+
+
+@pytest.mark.parametrize(
+    ("content", "cells"),
+    [
+        ("name tag\tvalue\nsensor 12\t5\nsensor 13\t6\n", ["sensor 12", "sensor 13"]),
+        ("name\tvalue\nsensor 12\t5\n", ["sensor 12"]),
+        ("two words,1\nwords two,2.5\nthree words,3\n", ["two words", "words two", "three words"]),
+        ("2020-01-01 12:00;5,5\n2020-01-02 12:00;6,5\n", ["2020-01-01 12:00", "2020-01-02 12:00"]),
+    ],
+)
+def test_blanks_within_cells_part_nothing(tmp_path, content, cells):
+    table = read_table(written(tmp_path, content), header=content.startswith("name"))
+    assert len(table.names) == 2
+    assert table.labels(table.names[0]).tolist() == cells
+
+
+def test_what_numpy_saves_is_read(tmp_path):
+    np.savetxt(tmp_path / "a.txt", EXPECTED)
+    table = read_table(tmp_path / "a.txt")
+    assert np.array_equal(table.numbers(table.names), EXPECTED)
 
 
 def test_without_a_header_columns_are_numbered(tmp_path):
@@ -115,6 +160,9 @@ def test_a_first_line_that_may_be_either_is_asked_about(tmp_path):
         ("a,b\n1,1e999\n", "infinite numbers in row 2"),
         ("a,b\n1,2\n3\n", "row 3: expected 2 values, got 1"),
         ("a,b\n1,2\n3,4,5\n", "row 3: expected 2 values, got 3"),
+        ("a, b, \n1, 2, \n3, 4, \n", "'column 3' has missing values in row 2, row 3"),
+        ("a b\n1 2\n3  4 5\n", "row 3: expected 2 values, got 3"),
+        ("a b\n1 2\n3 x\n", r"column 'b' has text in row 3 \('x'\)"),
         ("a,a\n1,2\n", "different names, got 'a' twice"),
         ("a,b\n", "at least one sample"),
         ("\n\n", "at least one sample, got nothing"),
@@ -295,7 +343,7 @@ cells = st.one_of(
 
 
 @FUZZ
-@given(st.lists(st.lists(cells, max_size=4), max_size=6), st.sampled_from(",;\t|"))
+@given(st.lists(st.lists(cells, max_size=4), max_size=6), st.sampled_from(",;\t| "))
 def test_any_text_is_read_or_refused(tmp_path, rows, delimiter):
     text = "\n".join(delimiter.join(row) for row in rows)
     right_or_refused(written(tmp_path, text.encode("utf-8", "surrogatepass")))
@@ -304,7 +352,9 @@ def test_any_text_is_read_or_refused(tmp_path, rows, delimiter):
 @FUZZ
 @given(
     st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3), min_size=1),
-    st.sampled_from([(",", "."), (";", "."), (";", ","), ("\t", ","), ("|", ".")]),
+    st.sampled_from(
+        [(",", "."), (";", "."), (";", ","), ("\t", ","), ("|", "."), (" ", "."), (" ", ",")]
+    ),
 )
 def test_numbers_come_back_to_the_last_bit(tmp_path, rows, dialect):
     delimiter, decimal = dialect

@@ -27,7 +27,15 @@ from symbreak.problems._tables import (
     short,
     too_large,
 )
-from symbreak.problems._text_rows import DELIMITERS, DialectError, Row, rows_of
+from symbreak.problems._text_rows import (
+    DELIMITERS,
+    DialectError,
+    Preamble,
+    Row,
+    read_preamble,
+    rows_of,
+    split_line,
+)
 
 #: From these rows the dialect is recognised.
 SAMPLE = 100
@@ -45,24 +53,32 @@ class TextTable:
     names: tuple[str, ...]
     named: bool
     delimiter: str
+    preamble: Preamble
+    names_in_comment: bool
 
     @classmethod
     def open(cls, path: Path, header: bool | None) -> TextTable:
         """Recognise delimiter and header from the first rows."""
+        preamble = read_preamble(path)
         delimiters = ["\t"] if ".tsv" in path.suffixes else list(DELIMITERS)
-        samples = {delimiter: _sample(path, delimiter) for delimiter in delimiters}
+        if preamble.delimiter:
+            delimiters = [preamble.delimiter]
+        samples = {delimiter: _sample(path, delimiter, preamble) for delimiter in delimiters}
         delimiter = _likeliest(samples)
         rows = [row for _, row in samples[delimiter]]
-        if len(rows) < 2:
-            rows = [row for _, row in islice(rows_of(path, delimiter), 2)]  # or says why not
-        named = _has_header(path, rows, delimiter) if header is None else header
-        if len(rows) < 1 + named:
-            found = "only that" if rows else "nothing"
+        if len(rows) < 2:  # or says why not
+            rows = [row for _, row in islice(rows_of(path, delimiter, preamble.n_lines), 2)]
+        names = [] if header is False else _names_in_comment(preamble, rows, delimiter)
+        named = bool(names) or (_has_header(path, rows, delimiter) if header is None else header)
+        if len(rows) < 1 + (named and not names):
+            nothing = "only comments" if preamble.n_comments else "nothing"
             raise ValueError(
-                f"{path} must have a header line and at least one sample, got {found}."
+                f"{path} must have a header line and at least one sample, got "
+                f"{'only that' if rows else nothing}."
             )
-        names = rows[0] if named else [f"x{i + 1}" for i in range(len(rows[0]))]
-        return cls(path, check_names(path, names), named, delimiter)
+        first = rows[0] if named else [f"x{i + 1}" for i in range(len(rows[0]))]
+        found = check_names(path, names or first)
+        return cls(path, found, named, delimiter, preamble, bool(names))
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -71,12 +87,19 @@ class TextTable:
 
     @property
     def format(self) -> str:
-        """Delimiter, decimal comma and header, as recognised."""
-        comma = ", decimal comma" if self.decimal == "," else ""
-        header = "" if self.named else ", no header"
-        if len(self.names) == 1:
-            return f"text, a single column{comma}{header}"
-        return f"text, separated by {DELIMITERS[self.delimiter]}{comma}{header}"
+        """Delimiter, decimal comma and header, as recognised, and what was skipped."""
+        said = " as its first line says" if self.preamble.delimiter else ""
+        separated = f"separated by {DELIMITERS[self.delimiter]}{said}"
+        words = ["text", "a single column" if len(self.names) == 1 else separated]
+        if self.decimal == ",":
+            words.append("decimal comma")
+        if not self.named:
+            words.append("no header")
+        if self.names_in_comment:
+            words.append("names in a comment")
+        if n := self.preamble.n_comments - self.names_in_comment:
+            words.append(f"{n:,} line{'s' if n > 1 else ''} of comments skipped")
+        return ", ".join(words)
 
     @cached_property
     def decimal(self) -> str:
@@ -130,8 +153,8 @@ class TextTable:
 
     def _samples(self) -> Iterator[Row]:
         """All rows but the header, of the right length."""
-        rows = rows_of(self.path, self.delimiter)
-        for number, row in islice(rows, int(self.named), None):
+        rows = rows_of(self.path, self.delimiter, self.preamble.n_lines)
+        for number, row in islice(rows, int(self.named and not self.names_in_comment), None):
             if len(row) != len(self.names):
                 raise ValueError(
                     f"{self.path}, row {number}: expected {len(self.names)} values, got {len(row)}."
@@ -180,11 +203,11 @@ def _is_finite(cell: str, decimal: str) -> bool:
     return _extend(values, [cell], decimal) and math.isfinite(values[0])
 
 
-def _sample(path: Path, delimiter: str) -> list[Row]:
+def _sample(path: Path, delimiter: str, preamble: Preamble) -> list[Row]:
     """The first rows, as far as they can be read with this delimiter."""
     rows: list[Row] = []
     with suppress(DialectError):
-        rows.extend(islice(rows_of(path, delimiter), SAMPLE))
+        rows.extend(islice(rows_of(path, delimiter, preamble.n_lines), SAMPLE))
     return rows
 
 
@@ -217,8 +240,36 @@ def _is_number(cell: str, delimiter: str) -> bool:
     return delimiter != "," and is_number(cell.replace(",", ".", 1))
 
 
+def _names_in_comment(preamble: Preamble, rows: list[list[str]], delimiter: str) -> list[str]:
+    """Names of the columns in the last comment, as NumPy writes them; none if it is no header.
+
+    It has a word for every column, all different, and the first row is not a header itself.
+    """
+    names = split_line(preamble.last_comment, delimiter)
+    different = len({name.strip() for name in names}) == len(names) > 1
+    if not different or not rows or len(names) != len(rows[0]):
+        return []
+    if all(_is_number(name, delimiter) for name in names) or _names_columns(rows, delimiter):
+        return []
+    return [names[0].strip() or "#", *names[1:]]
+
+
 def _has_header(path: Path, rows: list[list[str]], delimiter: str) -> bool:
-    """Whether the first row names the columns: it does if text stands above numbers."""
+    """Whether the first row names the columns; a ValueError if it may be either."""
+    named = _names_columns(rows, delimiter)
+    if named is None:
+        raise ValueError(
+            f"{path}: the first line may be names or a sample, {', '.join(short(rows[0]))}; name "
+            "the columns in words, or say whether there is a header."
+        )
+    return named
+
+
+def _names_columns(rows: list[list[str]], delimiter: str) -> bool | None:
+    """Whether the first row names the columns: it does if text stands above numbers.
+
+    None if it may be either.
+    """
     if not rows:
         return True
     first = [_is_number(cell, delimiter) for cell in rows[0]]
@@ -232,9 +283,4 @@ def _has_header(path: Path, rows: list[list[str]], delimiter: str) -> bool:
     if above_numbers or not any(first):
         return True
     fractions = any("." in cell or "," in cell for cell, n in zip(rows[0], first, strict=True) if n)
-    if fractions:  # nobody calls a column 5.1
-        return False
-    raise ValueError(
-        f"{path}: the first line may be names or a sample, {', '.join(short(rows[0]))}; name the "
-        "columns in words, or say whether there is a header."
-    )
+    return False if fractions else None  # nobody calls a column 5.1

@@ -39,6 +39,12 @@ def written(folder, content, name="a.csv"):
         "  a    b  c  \n  1.5  2  -3e-5\n 4.0   5.25  6  \n",
         "a b\tc\r\n1,5 \t 2\t-3e-5 \r\n\r\n4 5,25    6\r\n",
         '"a" b "c"\n1.5 "2" -3e-5\n4 5.25 6',
+        "# exported by Foo\na,b,c\n1.5,2,-3e-5\n4,5.25,6\n",
+        "\n# Foo, on a day; a 'quote\"\r\n\r\n#\r\na;b;c\r\n1,5;2;-3e-5\r\n4;5,25;6\r\n",
+        "# made of parts, Foo, 2020\na,b,c\n1.5,2,-3e-5\n4,5.25,6\n",
+        "sep=;\na;b;c\n1.5;2;-3e-5\n4;5.25;6\n",
+        "\ufeffSEP=\t\r\na\tb\tc\r\n1,5\t2\t-3e-5\r\n4\t5,25\t6\r\n",
+        '"sep=,"\n# Foo\na,b,c\n1.5,2,-3e-5\n4,5.25,6\n',
     ],
 )
 def test_every_dialect_gives_the_same_table(tmp_path, content):
@@ -102,10 +108,56 @@ def test_blanks_within_cells_part_nothing(tmp_path, content, cells):
     assert table.labels(table.names[0]).tolist() == cells
 
 
-def test_what_numpy_saves_is_read(tmp_path):
-    np.savetxt(tmp_path / "a.txt", EXPECTED)
-    table = read_table(tmp_path / "a.txt")
-    assert np.array_equal(table.numbers(table.names), EXPECTED)
+@pytest.mark.parametrize("delimiter", [" ", ",", "\t"])
+def test_what_numpy_saves_is_read(tmp_path, delimiter):
+    for header, names in (("", ("x1", "x2", "x3")), ("Foo\na b c", ("a", "b", "c"))):
+        header = header.replace(" ", delimiter)
+        np.savetxt(tmp_path / "a.txt", EXPECTED, delimiter=delimiter, header=header)
+        table = read_table(tmp_path / "a.txt")
+        assert table.names == names
+        assert table.named == bool(header)
+        assert np.array_equal(table.numbers(names), EXPECTED)
+        assert len(table.labels(names[0])) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        ("# one\na,b\n1,2\n", "by ',', 1 line of comments skipped"),
+        ("# one\n\n# two\n1,2\n", "by ',', no header, 2 lines of comments skipped"),
+        ("# one\n#id,b\n1,2\n", "by ',', names in a comment, 1 line of comments skipped"),
+        ("sep=;\na;b\n1;2\n", "by ';' as its first line says"),
+        ("sep=|\n1;5|2;5\n3;5|4;5\n", "by '|' as its first line says"),
+    ],
+)
+def test_what_stands_before_a_table_is_told(tmp_path, content, form):
+    assert read_table(written(tmp_path, content)).format == f"text, separated {form}"
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("#id,b\n1,2\n3,4\n", ("id", "b")),
+        ("#,b\n1,2\n3,4\n", ("#", "b")),
+        ("#place\tstart\nchr1\t5\nchr2\t6\n", ("place", "start")),
+        ("# a,b\nc,d\n1,2\n", ("c", "d")),
+        ("# a,a\n1,2\n", ("x1", "x2")),
+        ("# 1,2\n3,4\n", ("x1", "x2")),
+        ("# a,b,b\n1,2\n", ("x1", "x2")),
+        ("# only one\n5\n6\n", ("x1",)),
+    ],
+)
+def test_the_last_comment_may_name_the_columns(tmp_path, content, names):
+    table = read_table(written(tmp_path, content))
+    assert table.names == names
+    bare = read_table(written(tmp_path, content), header=False)
+    assert bare.names == tuple(f"x{i + 1}" for i in range(len(names)))
+
+
+def test_rows_are_counted_from_the_first_line_of_the_file(tmp_path):
+    table = read_table(written(tmp_path, "# one\n\nsep=,\na,b\n1,2\n\n3,x\n"))
+    with pytest.raises(ValueError, match=r"column 'b' has text in row 7 \('x'\)"):
+        table.numbers(["a", "b"])
 
 
 def test_without_a_header_columns_are_numbered(tmp_path):
@@ -166,6 +218,11 @@ def test_a_first_line_that_may_be_either_is_asked_about(tmp_path):
         ("a,a\n1,2\n", "different names, got 'a' twice"),
         ("a,b\n", "at least one sample"),
         ("\n\n", "at least one sample, got nothing"),
+        ("# a\n\n#b\n", "at least one sample, got only comments"),
+        ("# a\na,b\n", "at least one sample, got only that"),
+        ("sep=:\na:b\n1:2\n", r"begins with sep=:, but .* one of ';', tabs, '\|', ',', blanks"),
+        ('# a\n# b\na,b\n"1,2\n', "row 4: bad CSV"),
+        ("# Gr\u00f6\u00dfe\na,b\n1,2\n".encode("latin-1"), "not text in UTF-8"),
         ('a,b\n"1,2\n', "bad CSV"),
         ("a,b\n1,2\nGr\u00f6\u00dfe,3\n".encode("latin-1"), "not text in UTF-8"),
         (gzip.compress(b"a,b\n1,2\n", mtime=0), "is a gzip archive"),
@@ -343,9 +400,13 @@ cells = st.one_of(
 
 
 @FUZZ
-@given(st.lists(st.lists(cells, max_size=4), max_size=6), st.sampled_from(",;\t| "))
-def test_any_text_is_read_or_refused(tmp_path, rows, delimiter):
-    text = "\n".join(delimiter.join(row) for row in rows)
+@given(
+    st.lists(st.sampled_from(["", "# Foo", "#a,b", "sep=;", "sep=x", '#"']), max_size=3),
+    st.lists(st.lists(cells, max_size=4), max_size=6),
+    st.sampled_from(",;\t| "),
+)
+def test_any_text_is_read_or_refused(tmp_path, before, rows, delimiter):
+    text = "\n".join([*before, *(delimiter.join(row) for row in rows)])
     right_or_refused(written(tmp_path, text.encode("utf-8", "surrogatepass")))
 
 

@@ -103,8 +103,9 @@ autoenc-circle were chosen by pilots so that statements on their order or conver
 COSTS_TEXT = """\
 ## What it cost
 
-Core-seconds of one run, mean over the runs; in brackets the estimate of
-`symbreak study paper --dry-run`, from a calibration of a tenth of a second.
+Seconds of one run on a core of its own: the lower quartile of the runs, since some shared their
+core with other work. In brackets the estimate of `symbreak study paper --dry-run`, from a
+calibration of a tenth of a second.
 """
 
 
@@ -249,7 +250,7 @@ def _figure(problem: str, family: str) -> str:
 def _costs(results: Results, spec: StudySpec) -> Iterator[str]:
     """Core-seconds per run, measured and as a plan."""
     seconds = results.runs.pivot_table(
-        index="problem", columns="method", values="seconds", aggfunc="mean"
+        index="problem", columns="method", values="seconds", aggfunc=lambda x: x.quantile(0.25)
     )
     estimate = pd.read_csv(ESTIMATE).pivot(index="problem", columns="method", values="seconds")
     yield COSTS_TEXT

@@ -41,6 +41,7 @@ from symbreak.fitting import (
 
 ALL = (EvolvedMLPRegressor, EvolvedMLPClassifier, EvolvedAutoencoder)
 quickly = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+few_starts = pytest.mark.filterwarnings("ignore:The budget ended")
 
 
 def table(n=80, seed=1):
@@ -253,6 +254,7 @@ def test_labels_may_be_of_any_kind(kind, tmp_path):
     np.testing.assert_array_equal(Model.load(tmp_path / "model.json").predict(X), predicted)
 
 
+@few_starts
 def test_an_autoencoder_goes_through_its_narrowest_layer_and_back():
     t = np.random.default_rng(0).uniform(0, 3, size=200)
     X = np.column_stack([np.cos(t), np.sin(t), 100 * t])
@@ -316,12 +318,18 @@ def test_warnings_are_those_of_scikit_learn():
     X, y, _ = table()
     with pytest.warns(ConvergenceWarning, match="hasn't converged yet. Increase max_evaluations"):
         fitted(EvolvedMLPRegressor, X, y, max_evaluations=500)
+    too_few = r"is unknown \(\d of \d starts ended in the best network: too few to tell"
+    with pytest.warns(ConvergenceWarning, match=too_few):
+        assert fitted(EvolvedMLPRegressor, X, y, max_evaluations=2_500).confidence_.is_too_few
+    search = fitted(EvolvedMLPRegressor, X, y, method="CMA-ES-SB", max_evaluations=2_500)
+    assert str(search.confidence_).startswith("one search and no restarts")
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
         fitted(EvolvedMLPRegressor, X, y[:, None], max_evaluations=15_000)
     with pytest.raises(NotFittedError):
         EvolvedMLPRegressor().predict(X)
 
 
+@few_starts
 def test_a_network_that_says_the_same_of_everything_says_so():
     rng = np.random.default_rng(0)
     X, noise = rng.normal(size=(50, 3)), rng.normal(size=50)
@@ -330,6 +338,7 @@ def test_a_network_that_says_the_same_of_everything_says_so():
     assert np.ptp(network.predict(X)) < 1e-3
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
+        warnings.filterwarnings("ignore", "The budget ended")
         EvolvedMLPRegressor(random_state=0).fit(X, np.full(50, 3.0))  # there is nothing to learn
         EvolvedMLPRegressor(random_state=0).fit(X, X[:, 0])
 
@@ -349,6 +358,7 @@ def test_ctrl_c_keeps_the_best_so_far_with_a_warning():
     ("estimator", "last"),
     [(EvolvedMLPRegressor, "with_validated_ridge"), (EvolvedMLPClassifier, "classified")],
 )
+@few_starts
 def test_ctrl_c_while_ridges_compete_keeps_the_best_and_a_second_one_stops(
     estimator, last, monkeypatch
 ):
@@ -510,7 +520,9 @@ def test_an_output_layer_and_its_loss_are_those_of_all_weighted_samples(monkeypa
 
 def test_a_progress_bar_is_shown_when_asked_for(capfd):
     X, y, _ = table()
-    fitted(EvolvedMLPRegressor, X, y, verbose=True, max_evaluations=15_000)
-    assert "EvolvedMLPRegressor, 80 samples" in capfd.readouterr().err
+    model = fitted(EvolvedMLPRegressor, X, y, verbose=True, max_evaluations=15_000)
+    shown = capfd.readouterr().err
+    assert "EvolvedMLPRegressor, 80 samples" in shown
+    assert f"{model.confidence_.n_starts} starts" in " ".join(shown.split())
     fitted(EvolvedMLPRegressor, X, y, max_evaluations=15_000)
     assert capfd.readouterr().err == ""

@@ -63,7 +63,7 @@ def print_records(records: list[RunRecord], problem: Problem, best: RunRecord) -
     _print(table)
     for record in records:
         name = f"{record.method}: " if len(records) > 1 else ""
-        if len(record.starts) > 1:
+        if record.restarts:
             console.print(f"{name}{record.agreement}")
         if record.n_nonfinite:
             console.print(f"{record.method}: {record.n_nonfinite:,} errors were not finite.")

@@ -302,18 +302,23 @@ class EvolvedNetwork(BaseEstimator):
                 f"{last.n_evaluations:,} evaluations, ended by {last.stopped}; give it more "
                 "max_time, or look for extreme values in the data."
             )
-        interrupted = last.stopped == "interrupted"
-        if (
-            not interrupted
-            and self._restarts
-            and any(record.agreement.n_starts == 0 for record in records)
-        ):
-            warnings.warn(
-                f"The budget ended ({last.stopped}, after {last.n_evaluations:,} evaluations) and "
-                "the optimization hasn't converged yet. Increase max_evaluations or max_time.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+        if self._restarts and last.stopped != "interrupted":
+            self._warn_of_the_budget(records)
+
+    def _warn_of_the_budget(self, records: list[RunRecord]) -> None:
+        """Warn if it ended before a polish did, or before enough starts to tell if they agree."""
+        cut = next((record for record in records if record.agreement.n_starts == 0), records[0])
+        if not cut.agreement.is_too_few:
+            return
+        lacks = "the optimization hasn't converged yet"
+        if cut.agreement.n_starts:
+            lacks = f"whether there is a better network is unknown ({cut.agreement})"
+        warnings.warn(
+            f"The budget ended ({cut.stopped}, after {cut.n_evaluations:,} evaluations) and "
+            f"{lacks}. Increase max_evaluations or max_time.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
 
     def _learn(
         self, problem: Problem, records: list[RunRecord], may_go_on: Callable[[], bool]

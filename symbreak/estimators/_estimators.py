@@ -75,6 +75,9 @@ PARAMETERS = """
     Networks of classes are searched by least squares, and then all their layers are polished by
     cross-entropy, which makes their outputs probabilities.
 
+    A ``ConvergenceWarning`` says where the budget ended before six starts had, which are too few to
+    tell whether there is a better network.
+
     Ctrl-C ends the fit with the best network so far and a warning; a second one raises.
 
     Attributes:

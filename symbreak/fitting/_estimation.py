@@ -212,19 +212,26 @@ def progress_bar(name: str, max_time: float | None) -> Iterator[Callable[[Progre
         TimeElapsedColumn(),
     )
     started = shown = time.monotonic()
+    last: Progress | None = None
     with Bars(*columns, console=Console(stderr=True)) as bars:
         task = bars.add_task(name, total=1.0, error="")
 
         def show(progress: Progress) -> None:
-            nonlocal shown
+            nonlocal shown, last
+            last = progress
             if (now := time.monotonic()) - shown < 0.1:
                 return
             shown = now
             spent = progress.n_evaluations / progress.max_evaluations
             if max_time is not None:
                 spent = max(spent, (now - started) / max_time)
-            error = f"loss {progress.error:.4g}, {progress.n_starts} starts"
-            bars.update(task, completed=spent, error=error)
+            bars.update(task, completed=spent, error=_in_words(progress))
 
         yield show
-        bars.update(task, completed=1.0)
+        if last is not None:  # much may have happened since the bar moved
+            bars.update(task, completed=1.0, error=_in_words(last))
+
+
+def _in_words(progress: Progress) -> str:
+    starts = "1 start" if progress.n_starts == 1 else f"{progress.n_starts} starts"
+    return f"loss {progress.error:.4g}, {starts}"

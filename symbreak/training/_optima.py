@@ -51,6 +51,7 @@ class Agreement(NamedTuple):
             share of starts that were alone in theirs).
         better: Upper bound, at 95 %, of the probability that a start ends in something better than
             the best, since none of ``n_starts`` did.
+        restarts: Whether there were restarts at all; a search alone has nothing to agree with.
     """
 
     n_starts: int
@@ -58,17 +59,28 @@ class Agreement(NamedTuple):
     n_optima: int
     unseen: float
     better: float
+    restarts: bool = True
 
     @property
     def is_enough(self) -> bool:
         """Whether more starts are unlikely to help."""
-        return self.n_best >= ENOUGH and self.n_starts >= OF_STARTS
+        return self.n_best >= ENOUGH and not self.is_too_few
+
+    @property
+    def is_too_few(self) -> bool:
+        """Whether the starts are too few to tell anything, even if all of them agree."""
+        return self.n_starts < OF_STARTS
 
     def __str__(self) -> str:
+        if not self.restarts:
+            return "one search and no restarts: nothing says whether there is a better network"
         starts = f"{self.n_best} of {self.n_starts} starts ended in the best network"
+        if self.is_too_few:
+            return f"{starts}: too few to tell, which takes {ENOUGH} of at least {OF_STARTS}"
+        enough = "" if self.is_enough else f", and {ENOUGH} would be enough"
         optima = "one optimum was" if self.n_optima == 1 else f"{self.n_optima} optima were"
         better = f"fewer than {self.better:.0%} of starts would find a better one"
-        return f"{starts}; {optima} seen; {better}"
+        return f"{starts}{enough}; {optima} seen; {better}"
 
 
 def label_optima(optima: list[Optimum]) -> list[int]:
@@ -96,10 +108,11 @@ def is_same(better: Optimum, other: Optimum) -> bool:
     return bool(difference <= SAME**2 * max(better.error, np.finfo(float).tiny))
 
 
-def agreement(labels: list[int]) -> Agreement:
+def agreement(labels: list[int], *, restarts: bool = True) -> Agreement:
     """What the optima of some starts say, by their numbers."""
     n = len(labels)
     counts = np.bincount([label for label in labels if label >= 0], minlength=1)
     alone = int(np.count_nonzero(counts == 1))
     bound = 1 - 0.05 ** (1 / n) if n else 1.0
-    return Agreement(n, int(counts[0]), int(np.count_nonzero(counts)), alone / max(n, 1), bound)
+    n_optima, unseen = int(np.count_nonzero(counts)), alone / max(n, 1)
+    return Agreement(n, int(counts[0]), n_optima, unseen, bound, restarts)

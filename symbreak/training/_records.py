@@ -54,6 +54,7 @@ class RunRecord:
             errors of normalised targets. With test data alone, one row, of the model.
         starts: Rows (evaluations at the end, error, number of the optimum) of every start that
             was not cut short; those with the same number ended in the same network, 0 is the best.
+        restarts: Whether the method starts again and again, until its starts agree.
         n_evaluations: Evaluations done.
         counters: How often something happened that should be known, such as ``nonfinite`` errors.
         stopped: Why the run ended: ``"budget"``, ``"time"``, ``"agreement"`` of the starts, a
@@ -84,6 +85,7 @@ class RunRecord:
     spread: Array
     rates: Array
     starts: Array
+    restarts: bool
     n_evaluations: int
     stopped: str
     seconds: float
@@ -103,7 +105,7 @@ class RunRecord:
     @property
     def agreement(self) -> Agreement:
         """How many starts ended in the same network, and what that says of a better one."""
-        return agreement([int(label) for label in self.starts[:, 2]])
+        return agreement([int(label) for label in self.starts[:, 2]], restarts=self.restarts)
 
     @property
     def n_nonfinite(self) -> int:
@@ -121,7 +123,7 @@ class RunRecord:
             f"RunRecord({self.problem}, {self.method}, seed {self.seed})\n"
             f"  error {self.error:.6g} after {self.n_evaluations:,} evaluations in "
             f"{self.seconds:.2f} s, ended by {self.stopped}{selected}"
-            + (f"\n  {self.agreement}" if len(self.starts) > 1 else "")
+            + (f"\n  {self.agreement}" if self.restarts else "")
         )
 
 

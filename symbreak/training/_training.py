@@ -252,6 +252,7 @@ class Training:
             spread=history.table("spread"),
             rates=found.rates_table(model),
             starts=found.starts_table(),
+            restarts=self.plan.polish == "restarts",
             n_evaluations=found.n_evaluations,
             counters=found.counters,
             stopped=self.stopped or ("time" if time_is_up else "interrupted"),

@@ -98,6 +98,13 @@ def test_rows_that_teach_nothing_are_said_to(tmp_path):
     assert re.search(r"\d of \d+ starts ended in the best network", text)
 
 
+def test_too_few_starts_are_said_and_a_search_alone_has_none(folder):
+    options = ("--target", "price", "--hidden", "3")
+    text = run("train", folder / "house.csv", *options, "-n", 100)
+    assert "0 of 0 starts ended in the best network: too few to tell" in text
+    assert "starts" not in run("train", folder / "house.csv", *options, "-n", 400, "-m", "DE")
+
+
 def test_the_shell_lets_larger_ridges_compete_as_the_estimators_do(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 10))

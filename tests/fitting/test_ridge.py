@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from symbreak import Problem, train
 from symbreak.estimators import EvolvedMLPRegressor
@@ -52,6 +53,7 @@ def test_classes_that_overlap_get_a_larger_ridge():
     assert held.n_effective < 0.5 * start.n_effective
 
 
+@pytest.mark.filterwarnings("ignore:The budget ended")
 def test_ridges_below_one_that_leaves_a_constant_are_tried():
     """Large ridges leave nothing, those below them overfit, and smaller ones are right."""
     rng = np.random.default_rng(9)

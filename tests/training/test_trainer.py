@@ -126,6 +126,8 @@ def test_the_papers_methods_are_not_polished_unless_asked(problem):
     assert record.n_evaluations == 5_000 // 120 * 120
     assert record.role == "proximity"
     assert len(record.starts) == 0
+    assert not record.agreement.restarts
+    assert "starts" not in repr(record)
 
 
 def test_it_stops_by_itself_when_starts_agree(problem):
@@ -347,6 +349,20 @@ def test_what_starts_say_is_counted():
     # the bound is the largest probability that six starts miss with a chance of one in twenty
     assert (1 - said.better) ** 6 == pytest.approx(0.05)
     assert agreement([]).n_starts == 0
+
+
+def test_too_few_starts_are_said_to_be_too_few():
+    """One of one is no agreement."""
+    assert str(agreement([0])) == (
+        "1 of 1 starts ended in the best network: too few to tell, which takes 3 of at least 6"
+    )
+    assert "0 of 0" in str(agreement([]))
+    assert "too few to tell" in str(agreement([0] * 5))
+    assert str(agreement([0, 0, 1, 2, 3, 4])).startswith(
+        "2 of 6 starts ended in the best network, and 3 would be enough; 5 optima were seen; "
+    )
+    assert "enough" not in str(agreement([0] * 6))
+    assert str(agreement([], restarts=False)).startswith("one search and no restarts")
 
 
 def noisy(validation):

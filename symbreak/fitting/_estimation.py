@@ -234,4 +234,4 @@ def progress_bar(name: str, max_time: float | None) -> Iterator[Callable[[Progre
 
 def _in_words(progress: Progress) -> str:
     starts = "1 start" if progress.n_starts == 1 else f"{progress.n_starts} starts"
-    return f"loss {progress.error:.4g}, {starts}"
+    return f"loss {progress.error_in_words}, {starts}"

@@ -203,6 +203,13 @@ class EvidencePolisher(Polisher):
         self._value = self._count(self._lead, self._theta)
         self.theta, self.error = self._theta, self._value
 
+    @property
+    def plain_error(self) -> float:
+        """The present error without its ridge, from what the last step has left: no evaluation."""
+        here, n_last = self._linearise, self.problem.topology.hidden[-1]
+        squares = float(self._held @ self._theta**2 + np.sum(here.output_weights[:n_last] ** 2))
+        return max(here.sum_of_squares - self._alpha * squares, 0.0) / self._divisor
+
     def evidence(self) -> EvidenceResult:
         """The network as it is, with its evidence."""
         with one_blas_thread():

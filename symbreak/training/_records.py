@@ -94,7 +94,11 @@ class RunRecord:
 
     @property
     def error(self) -> float:
-        """Best error of the run."""
+        """Best error of the run, with its ridge if there is one.
+
+        Where polishes set the ridge, it is that of the searches before them, with a first guess of
+        it; ``model.origin["error"]`` is that of the model, without any.
+        """
         return float(self.errors[-1])
 
     @property
@@ -121,20 +125,47 @@ class RunRecord:
             selected = f"\n  errors of the model: {', '.join(known)}"
         return (
             f"RunRecord({self.problem}, {self.method}, seed {self.seed})\n"
-            f"  error {self.error:.6g} after {self.n_evaluations:,} evaluations in "
+            f"  error {self._error_in_words} after {self.n_evaluations:,} evaluations in "
             f"{self.seconds:.2f} s, ended by {self.stopped}{selected}"
             + (f"\n  {self.agreement}" if self.restarts else "")
         )
 
+    @property
+    def _error_in_words(self) -> str:
+        """That of the model without its ridge, where that has set itself: ``error`` is a search's.
+
+        Else the best error, and whether a ridge is in it.
+        """
+        if self.n_effective is not None and self.model is not None:
+            return f"{self.model.origin.get('error', np.nan):.6g}"
+        return f"{self.error:.6g}{' with its ridge' if self.alpha > 0 else ''}"
+
 
 class Progress(NamedTuple):
-    """How far a run has come; given to callbacks after each generation."""
+    """How far a run has come; given to callbacks after each generation.
+
+    Attributes:
+        n_evaluations: Evaluations done.
+        max_evaluations: The budget.
+        error: Best error so far of what is minimised, with the ridge if there is one.
+        generation: Generations done.
+        n_starts: Starts that have ended.
+        plain_error: The error without the ridge, NaN where it is not known. Where polishes set the
+            ridge, it is that of the network that would be kept now; of the first one, until then.
+    """
 
     n_evaluations: int
     max_evaluations: int
     error: float
     generation: int
     n_starts: int
+    plain_error: float = np.nan
+
+    @property
+    def error_in_words(self) -> str:
+        """The error without the ridge, or else with it, and then that is said."""
+        known = not np.isnan(self.plain_error)
+        return f"{self.plain_error:.3g}" if known else f"{self.error:.3g} with its ridge"
 
 
 def versions() -> dict[str, str]:

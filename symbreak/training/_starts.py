@@ -162,6 +162,12 @@ class Start:
         """Whether the polish could not even begin."""
         return self._polisher is not None and self._polisher.reason == "not finite"
 
+    @property
+    def plain_error(self) -> float:
+        """The error without the ridge, while a polish sets that; else NaN."""
+        polisher = self._polisher
+        return polisher.plain_error if isinstance(polisher, EvidencePolisher) else np.nan
+
     def step(self) -> None:
         """Do one generation, or one iteration of the polish, whose first is also its beginning."""
         if self.optimizer is not None and self._is_searching:

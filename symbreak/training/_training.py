@@ -100,6 +100,7 @@ class Training:
             self._n_parallel, threads = check_threads(threads), 1
         self._evaluate = Evaluator(self.problem, threads=threads)
         self._pool = ThreadPoolExecutor(self._n_parallel) if self._n_parallel > 1 else None
+        self._kept: tuple[Choice, float] | None = None  # the network to keep, and its plain error
 
     def _new_start(self, number: int, left: int | None = None, theta: Array | None = None) -> Start:
         seed = start_seed(self.seed, number)
@@ -140,7 +141,20 @@ class Training:
             error=self.error,
             generation=len(self._ledger.history.trace) + generations,
             n_starts=len(self._ledger.ends),
+            plain_error=self._plain_error,
         )
+
+    @property
+    def _plain_error(self) -> float:
+        """The error without the ridge, as far as that takes no evaluation but one per network."""
+        if self.problem.ridge == 0:
+            return self.error
+        choice = self._ledger.choice
+        if choice is None:
+            return self._running[0].plain_error if self._running else np.nan
+        if self._kept is None or self._kept[0] is not choice:
+            self._kept = choice, plain_error(choice.model, self.problem)
+        return self._kept[1]
 
     def step(self) -> None:
         """Do one generation or one iteration of a polish; of each start, if there are threads."""

@@ -7,9 +7,10 @@ import pytest
 
 from symbreak import Problem, load_problem
 from symbreak.activations import ACTIVATIONS
+from symbreak.evaluation import plain_error
 from symbreak.network import hidden_outputs
 from symbreak.polish import Linearisation, Polisher
-from symbreak.training import evidence
+from symbreak.training import Training, evidence
 from symbreak.training._evidence import EvidencePolisher, estimate
 from tests import reference_polish
 from tests.polish.test_polish import make_problem
@@ -160,3 +161,36 @@ def test_classes_and_work():
     X = problem.inputs.undo(problem.train.X)
     labels = np.array(problem.classes)[problem.train.y.argmax(axis=1)]
     assert result.model.error(X, labels) < 0.3
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_progress_and_record_show_the_error_of_the_network_without_its_ridge(task):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.tanh(X[:, 0] - X[:, 1]) + 0.1 * rng.normal(size=80)
+    y = y > 0 if task == "classification" else y
+    problem = Problem.from_arrays(X, y, hidden=(3,), task=task, alpha="auto", rescale="none")
+    run = Training(problem, max_evaluations=4_000)
+    while not run.finished:
+        run.step()
+        under_way = run._running[0]._polisher if run._running else None
+        if run.progress.n_starts == 0 and under_way is not None:
+            expected = plain_error(under_way.evidence().model, problem)
+            assert run.progress.plain_error == pytest.approx(expected, rel=1e-9)
+    record, progress = run.record(), run.progress
+    assert progress.plain_error == plain_error(record.model, problem)
+    assert progress.error_in_words == f"{progress.plain_error:.3g}"
+    assert progress.error > 1.01 * progress.plain_error  # that of searches, with a ridge
+    assert f"error {record.model.origin['error']:.6g} after" in repr(record)
+
+
+def test_an_error_with_a_ridge_in_it_is_said_to_have_one():
+    problem = dataclasses.replace(load_problem("syn5"), alpha=0.5)
+    run = Training(problem, "DE", max_evaluations=400)
+    run.step()
+    assert run.progress.error_in_words == f"{run.error:.3g} with its ridge"
+    assert f"error {run.error:.6g} with its ridge after" in repr(run.record())
+    run = Training(dataclasses.replace(problem, alpha=0.0), "DE", max_evaluations=400)
+    run.step()
+    assert run.progress.error_in_words == f"{run.error:.3g}"
+    assert f"error {run.error:.6g} after" in repr(run.record())

@@ -11,21 +11,48 @@ from symbreak.cli._console import console, shown
 from symbreak.evaluation import plain_error
 from symbreak.inspection import scores
 from symbreak.models import Model
+from symbreak.network import mean_square
 
 #: Headings of the table of methods, in a wide and in a narrow terminal.
 WIDE = ("error (MSE)", "misclassified", "evaluations", "conventions", "seconds")
 NARROW = ("MSE", "wrong", "evals", "conv.", "seconds")
+#: The first of them where a ridge was given, which is part of what is compared.
+WITH_RIDGE = "MSE + ridge"
 #: A terminal wraps what is too wide for it; rich would cut it.
 NARROWEST = 60
 #: More targets are summed up.
 MAX_TARGETS = 12
 
 
-def error_of(record: RunRecord, problem: Problem) -> float:
-    """The error of a method's network; without the ridge, where it sets itself."""
-    if problem.alpha != "auto" or record.model is None:
+def error_of(record: RunRecord) -> float:
+    """The error of a method's network, which is saved with it.
+
+    Without the ridge where that sets itself, with it where it was given.
+    """
+    if record.model is None:  # stopped before anything was found
         return record.error
-    return plain_error(record.model, problem)
+    return float(record.model.origin.get("error", record.error))
+
+
+def error_in_words(record: RunRecord, problem: Problem) -> str:
+    """``error_of``, and whether the ridge is in it."""
+    return f"{error_of(record):.4g}{' with its ridge' if has_ridge(problem) else ''}"
+
+
+def has_ridge(problem: Problem) -> bool:
+    """Whether ``error_of`` has a ridge in it."""
+    return problem.alpha != "auto" and problem.ridge > 0
+
+
+def kept_error(model: Model, problem: Problem) -> float:
+    """Mean squared error of a network in its last form, without the ridge.
+
+    That of probabilities is by how much they differ from 0 and 1.
+    """
+    if model.output != "softmax":
+        return plain_error(model, problem)
+    train = problem.train
+    return mean_square(model.outputs(problem.inputs.undo(train.X)) - train.y, train.weights)
 
 
 def best_record(records: list[RunRecord], problem: Problem) -> RunRecord:
@@ -35,36 +62,44 @@ def best_record(records: list[RunRecord], problem: Problem) -> RunRecord:
         validation = np.inf
         if record.model is not None and problem.validation is not None:
             validation = record.model.error_on(problem.validation)
-        return validation, error_of(record, problem)
+        return validation, error_of(record)
 
     return min(records, key=badness)
 
 
 def print_records(records: list[RunRecord], problem: Problem, best: RunRecord) -> None:
-    """A line for each method, and what its starts say about each other."""
+    """A line for each method, and what its starts say about each other.
+
+    Shares of misclassified samples are compared; those of one method are among its scores.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 1 if console.width < 80 else 2, 0, 0))
     table.add_column("method", min_width=max(len(record.method) for record in records))
-    classes = any(record.model and record.model.classes for record in records)
+    rates = len(records) > 1 and any(_misclassified(record) for record in records)
     spread = any(len(record.spread) for record in records)
-    known = (True, classes, True, spread, True)
-    for heading, shown_at_all in zip(WIDE if console.width >= 80 else NARROW, known, strict=True):
+    error, *others = WIDE if console.width >= 80 else NARROW
+    headings = (WITH_RIDGE if has_ridge(problem) else error, *others)
+    for heading, shown_at_all in zip(headings, (True, rates, True, spread, True), strict=True):
         if shown_at_all:
             table.add_column(heading, justify="right", no_wrap=True)
     for record in records:
         table.add_row(
             record.method,
-            f"{error_of(record, problem):.4g}",
-            *([_misclassified(record)] if classes else []),
+            f"{error_of(record):.4g}",
+            *([_misclassified(record)] if rates else []),
             f"{record.n_evaluations:,}",
             *([_conventions(record)] if spread else []),
             f"{record.seconds:.2f}",
             style="bold" if record is best and len(records) > 1 else None,
         )
     _print(table)
+    if rates:
+        part = "validation" if problem.test is None else "test"
+        console.print(f"{others[0]}: in the {part} set")
     for record in records:
         name = f"{record.method}: " if len(records) > 1 else ""
         if record.restarts:
-            console.print(f"{name}{record.agreement}")
+            few_starts = "; give it more --evaluations" if record.agreement.is_too_few else ""
+            console.print(f"{name}{record.agreement}{few_starts}")
         if record.n_nonfinite:
             console.print(f"{record.method}: {record.n_nonfinite:,} errors were not finite.")
 
@@ -75,7 +110,7 @@ def _print(table: Table) -> None:
 
 def _misclassified(record: RunRecord) -> str:
     """Share of the test data, or else the validation data, where the validation rate was best."""
-    if not len(record.rates):
+    if record.model is None or not record.model.classes or not len(record.rates):
         return ""
     validation, test = record.rates[-1, 2:]
     return f"{validation if np.isnan(test) else test:.1%}"

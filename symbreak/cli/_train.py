@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
@@ -28,7 +29,6 @@ from symbreak._support.interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import CHARTS, check_out, console, few, shown
-from symbreak.evaluation import plain_error
 from symbreak.fitting import classified, is_worthwhile, with_validated_ridge
 from symbreak.inspection import is_constant
 from symbreak.models import Model
@@ -229,10 +229,24 @@ def _say_what(problem: Problem) -> None:
     net = problem.topology
     if problem.description:
         console.print(f"[bold]{shown(problem.name)}[/bold]  {shown(problem.description)}")
+    n_parameters = net.dim + (net.hidden[-1] + problem.output_shift) * net.n_outputs
     console.print(
-        f"{net} network, {net.dim} parameters, {len(problem.train)} samples; every network has "
-        f"{net.replicas_in_words} replicas"
+        f"{net} network, {n_parameters:,} parameters ({net.dim:,} of them searched), "
+        f"{len(problem.train):,} samples; every network has {net.replicas_in_words} replicas"
     )
+
+
+class Found(NamedTuple):
+    """What a method found.
+
+    Attributes:
+        record: Of its run; with one method, its model is in its last form.
+        seen: Rows (evaluations, error) of the network on its way, without the ridge, where that
+            sets itself: the record has errors of searches only.
+    """
+
+    record: RunRecord
+    seen: list[tuple[int, float]]
 
 
 def _run(
@@ -240,22 +254,25 @@ def _run(
     names: list[str],
     options: dict[str, Any],
     stop: threading.Event,
-) -> list[RunRecord]:
+) -> list[Found]:
     """Train with one method after the other, until there is a Ctrl-C."""
-    records = []
+    found = []
     with _progress() as bars:
         budget = options["max_time"] or options["max_evaluations"] or problem.max_evaluations
-        tasks = {name: bars.add_task(name, total=budget, error="") for name in names}
+        tasks = {name: bars.add_task(name, total=budget, says="") for name in names}
         for name, task in tasks.items():
             bars.reset(task)  # its clock starts now
-            show = _show_progress(bars, task, stop, options["max_time"])
-            record = train(problem, name, callback=show, **options)
-            records.append(record)
-            bars.update(task, error=f"{record.error:.3g}")
+            watch = _Watch(bars, task, stop, options["max_time"])
+            record = train(problem, name, callback=watch, **options)
+            if len(names) == 1:  # the error that is shown is that of what is kept
+                bars.update(task, says=_last_step(problem, record))
+                record = _finished(record, problem, stop)
+            found.append(Found(record, watch.seen if problem.alpha == "auto" else []))
+            bars.update(task, says=f"error {_scores.error_in_words(record, problem)}")
             if stop.is_set():
                 break
             bars.update(task, completed=budget)
-    return records
+    return found
 
 
 def _progress() -> Progress:
@@ -263,63 +280,85 @@ def _progress() -> Progress:
         TextColumn("{task.description:<13}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
-        TextColumn("best error {task.fields[error]:<8}"),
+        TextColumn("{task.fields[says]:<15}"),
         TimeRemainingColumn(elapsed_when_finished=True),
         console=console,
     )
 
 
-def _show_progress(
-    bars: Progress, task: TaskID, stop: threading.Event, max_time: float | None
-) -> Callable[[training.Progress], bool]:
+class _Watch:
     """A callback that moves a bar ten times a second; generations are much shorter.
 
     Of a run that ends by time, the bar shows the time.
+
+    Attributes:
+        seen: Rows (evaluations, error without the ridge), one whenever that changes.
     """
-    started, shown_at = time.monotonic(), 0.0
 
-    def show(progress: training.Progress) -> bool:
-        nonlocal shown_at
-        if (now := time.monotonic()) - shown_at > 0.1:
-            shown_at = now
-            done = progress.n_evaluations if max_time is None else now - started
-            bars.update(task, completed=done, error=f"{progress.error:.3g}")
-        return stop.is_set()
+    def __init__(
+        self, bars: Progress, task: TaskID, stop: threading.Event, max_time: float | None
+    ) -> None:
+        self._bars, self._task, self._stop, self._max_time = bars, task, stop, max_time
+        self._started, self._shown_at = time.monotonic(), 0.0
+        self.seen: list[tuple[int, float]] = []
 
-    return show
+    def __call__(self, progress: training.Progress) -> bool:
+        error = progress.plain_error
+        if math.isfinite(error) and (not self.seen or error != self.seen[-1][1]):
+            self.seen.append((progress.n_evaluations, error))
+        if (now := time.monotonic()) - self._shown_at > 0.1:
+            self._shown_at = now
+            done = progress.n_evaluations if self._max_time is None else now - self._started
+            says = f"error {progress.error_in_words}"
+            self._bars.update(self._task, completed=done, says=says)
+        return self._stop.is_set()
 
 
-def _finished(model: Model, problem: Problem, record: RunRecord, stop: threading.Event) -> Model:
-    """What an estimator makes of it, too: probabilities of classes, the ridge of a regression."""
+def _last_step(problem: Problem, record: RunRecord) -> str:
+    """What is done with a network that was found, in words; empty if nothing is."""
+    if problem.task == "classification" and problem.alpha == "auto":
+        return "polishing its probabilities"
+    worthwhile = record.n_effective is not None and is_worthwhile(problem)
+    return "trying larger ridges" if worthwhile else ""
+
+
+def _finished(record: RunRecord, problem: Problem, stop: threading.Event) -> RunRecord:
+    """With what an estimator makes of its model, too: probabilities, or a validated ridge."""
+    model = record.model
+    if model is None or not _last_step(problem, record):
+        return record
 
     def may_go_on() -> bool:
         return not stop.is_set()
 
-    if problem.task == "classification" and problem.alpha == "auto":
-        with console.status("Polishing its probabilities"):
-            return classified(model, problem, may_go_on)[0].model
-    if record.n_effective is not None and is_worthwhile(problem):
-        with console.status("Trying larger ridges"):
-            held = with_validated_ridge(model, problem, record.alpha, may_go_on).model
-        if held is not None:
-            origin = {**model.origin, "error": plain_error(held, problem)}
-            return dataclasses.replace(held, origin=origin)
-    return model
+    if problem.task == "classification":
+        last = classified(model, problem, may_go_on)[0].model
+    else:
+        last = with_validated_ridge(model, problem, record.alpha, may_go_on).model or model
+    origin = {**model.origin, "error": _scores.kept_error(last, problem)}
+    return dataclasses.replace(record, model=dataclasses.replace(last, origin=origin))
 
 
 def _finish(
     problem: Problem,
-    records: list[RunRecord],
+    found: list[Found],
     stop: threading.Event,
     out: Path | None,
     plot: Path | None,
 ) -> None:
     """Print, save and draw what was found."""
+    records = [one.record for one in found]
     best = _scores.best_record(records, problem)
     _scores.print_records(records, problem, best)
     if best.model is None:  # stopped before anything was found
         return
-    model = _finished(best.model, problem, best, stop)
+    seen = next(one.seen for one in found if one.record is best)
+    if len(records) > 1 and (step := _last_step(problem, best)):
+        console.print(f"Compared as found; the scores below are of the best, after {step}.")
+        with console.status(step.capitalize()):
+            best = _finished(best, problem, stop)
+    model = best.model
+    assert model is not None
     console.print()
     _scores.print_scores(model, problem, best.method if len(records) > 1 else "")
     if problem.alpha == "auto" and is_constant(model, problem):
@@ -328,7 +367,18 @@ def _finish(
         model.save(out)
         console.print(f"Saved in {shown(out)}")
     if plot is not None:
-        from symbreak.analysis import save_chart, training_chart
+        _draw(model, problem, best, seen, plot)
 
-        save_chart(training_chart(model, problem, best.evaluations, best.errors), plot)
-        console.print(f"Drawn in {shown(plot)}")
+
+def _draw(
+    model: Model, problem: Problem, record: RunRecord, seen: list[tuple[int, float]], plot: Path
+) -> None:
+    """Fit and convergence, which ends with the error of what is kept."""
+    from symbreak.analysis import save_chart, training_chart
+
+    evaluations, errors = record.evaluations, record.errors
+    if seen:
+        curve = np.array([*seen, (record.n_evaluations, _scores.error_of(record))])
+        evaluations, errors = curve[:, 0].astype(np.int64), curve[:, 1]
+    save_chart(training_chart(model, problem, evaluations, errors), plot)
+    console.print(f"Drawn in {shown(plot)}")

@@ -75,6 +75,8 @@ class Agreement(NamedTuple):
         if not self.restarts:
             return "one search and no restarts: nothing says whether there is a better network"
         starts = f"{self.n_best} of {self.n_starts} starts ended in the best network"
+        if self.n_starts == 0:
+            starts = "no start has ended"
         if self.is_too_few:
             return f"{starts}: too few to tell, which takes {ENOUGH} of at least {OF_STARTS}"
         enough = "" if self.is_enough else f", and {ENOUGH} would be enough"

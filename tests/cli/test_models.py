@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from symbreak import Evaluator, Problem, train
 from symbreak.cli import app
-from symbreak.cli._scores import best_record
+from symbreak.cli._scores import best_record, kept_error
 from symbreak.cli._train import FILE_SETTINGS
 from symbreak.fitting import with_validated_ridge
 from symbreak.inspection import scores
@@ -98,10 +98,63 @@ def test_rows_that_teach_nothing_are_said_to(tmp_path):
     assert re.search(r"\d of \d+ starts ended in the best network", text)
 
 
+def test_the_error_that_is_shown_is_that_of_the_network_that_is_saved(tmp_path):
+    """In the bar, in the table and by inspect; not that of the searches, nor of a first form."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    y = X[:, 0] + 2 * rng.normal(size=150)
+    rows = np.column_stack([X, y]).tolist()
+    (tmp_path / "line.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
+    kinds = [",".join([*map(str, row[:4]), "up" if row[4] > 0 else "down"]) for row in rows]
+    (tmp_path / "kind.csv").write_text("\n".join(kinds))
+    for name in ("line.csv", "kind.csv"):
+        out = tmp_path / "model.json"
+        text = run("train", tmp_path / name, "-n", 3000, "--test", 0.2, "--out", out)
+        bar, shown = re.search(r"100 % error (\S+) .* auto (\S+) [\d,]+ \d", text).groups()
+        model = Model.load(out)
+        settings = {"task": "auto", "test": 0.2, **FILE_SETTINGS}
+        problem = read_problem(tmp_path / name, name=name, **settings)
+        assert bar == shown == f"{model.origin['error']:.4g}" == f"{kept_error(model, problem):.4g}"
+        assert f"error {shown}" in run("inspect", out)
+
+
+def test_probabilities_differ_from_0_and_1_by_their_mean_square(folder):
+    model = Model.load(folder / "kind.json")
+    settings = {"task": "auto", "test": 0.25, "validation": 0.25, **FILE_SETTINGS}
+    problem = read_problem(folder / "kind.csv", name="kind.csv", **settings)
+    p = model.outputs(problem.inputs.undo(problem.train.X))
+    assert np.allclose(p.sum(axis=1), 1)
+    assert kept_error(model, problem) == pytest.approx(np.mean((p - problem.train.y) ** 2))
+    assert kept_error(model, problem) == model.origin["error"]
+
+
+def test_misclassified_rows_are_compared_between_methods_and_else_among_the_scores(folder):
+    options = ("--hidden", "3", "-n", 800, "--test", 0.25)
+    assert run("train", folder / "kind.csv", *options).count("misclassified") == 1
+    text = run("train", folder / "kind.csv", *options, "-m", "DE", "-m", "auto")
+    assert "misclassified: in the test set" in text
+    assert "Compared as found; the scores below are of the best, after polishing its" in text
+
+
+def test_parameters_are_counted_as_inspect_counts_them(folder):
+    text = run("train", folder / "house.csv", "--hidden", "3", "-n", 400)
+    assert "2-3-1 network, 13 parameters (9 of them searched), 80 samples" in text
+    assert "parameters 13" in run("inspect", folder / "house.json")
+
+
+def test_a_ridge_that_is_given_is_said_to_be_in_the_error(folder):
+    options = ("--hidden", "3", "-n", 400, "-m", "DE")
+    text = run("train", folder / "house.csv", *options, "--alpha", 0.01)
+    assert re.search(r"error \S+ with its ridge", text)
+    assert "MSE + ridge" in text
+    assert "ridge" not in run("train", folder / "house.csv", *options, "--alpha", 0)
+
+
 def test_too_few_starts_are_said_and_a_search_alone_has_none(folder):
     options = ("--target", "price", "--hidden", "3")
     text = run("train", folder / "house.csv", *options, "-n", 100)
-    assert "0 of 0 starts ended in the best network: too few to tell" in text
+    assert "no start has ended: too few to tell" in text
+    assert "give it more --evaluations" in text
     assert "starts" not in run("train", folder / "house.csv", *options, "-n", 400, "-m", "DE")
 
 

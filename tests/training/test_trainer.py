@@ -356,7 +356,7 @@ def test_too_few_starts_are_said_to_be_too_few():
     assert str(agreement([0])) == (
         "1 of 1 starts ended in the best network: too few to tell, which takes 3 of at least 6"
     )
-    assert "0 of 0" in str(agreement([]))
+    assert str(agreement([])).startswith("no start has ended: too few to tell")
     assert "too few to tell" in str(agreement([0] * 5))
     assert str(agreement([0, 0, 1, 2, 3, 4])).startswith(
         "2 of 6 starts ended in the best network, and 3 would be enough; 5 optima were seen; "

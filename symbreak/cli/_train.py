@@ -7,6 +7,8 @@ import functools
 import math
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -33,11 +35,20 @@ from symbreak.fitting import classified, is_worthwhile, with_validated_ridge
 from symbreak.inspection import is_constant
 from symbreak.models import Model
 from symbreak.problems import read_problem, read_table
+from symbreak.topology import MAX_SIZE
 
 DEFAULT_METHOD = "auto"
 #: What a network of a user's own data is given that the paper's has not (paper-notes 1, 14): no
 #: ball, an output shift, and a ridge that sets itself.
 FILE_SETTINGS = {"rescale": "none", "output_shift": True, "alpha": "auto"}
+#: What Python calls an option, and an example of it.
+OPTIONS = {
+    "max_evaluations": "--evaluations 20000",
+    "population_size": "--population-size 60",
+    "seed": "--seed 1",
+    "threads": "--threads 2",
+    "alpha": "--alpha 0.01",
+}
 
 _BUILT_IN = ", ".join(problem_names())
 _DATA = functools.partial(typer.Option, rich_help_panel="Data file")
@@ -135,8 +146,10 @@ def train_command(
         "test": test,
     }
     given = {key: value for key, value in reading.items() if value not in (None, ())}
-    problem = _load(source, data_seed, given)
-    problem = _changed(problem, hidden, activation, alpha)
+    with _shell_words(seed="--data-seed 1"):
+        problem = _load(source, data_seed, given)
+    with _shell_words():
+        problem = _changed(problem, hidden, activation, alpha)
     if max_time is not None and not max_time > 0:
         raise ValueError(f"--time must be a positive number of seconds, got {max_time:g}.")
     options: dict[str, Any] = {
@@ -146,8 +159,9 @@ def train_command(
         "threads": threads,
     }
     names = list(dict.fromkeys(method))
-    for name in names:
-        training.Training(problem, name, **options)  # all is right, or nothing starts
+    with _shell_words():
+        for name in names:
+            training.Training(problem, name, **options)  # all is right, or nothing starts
     _say_what(problem)
     stop = threading.Event()
     with deferred_interrupts(stop.set):
@@ -165,6 +179,20 @@ def _check_files(out: Path | None, plot: Path | None) -> None:
     if plot is not None:
         check_out("--plot", plot, *CHARTS)
         import symbreak.analysis  # noqa: F401  (what it needs is missing now, not in the end)
+
+
+@contextmanager
+def _shell_words(**others: str) -> Iterator[None]:
+    """Errors of what an option was given name the option, with an example; ``others`` differ."""
+    try:
+        yield
+    except ValueError as error:
+        name, _, said = str(error).partition(" ")
+        example = {**OPTIONS, **others}.get(name)
+        if example is None:
+            raise
+        option = example.partition(" ")[0]
+        raise ValueError(f"{option} {said} Example: {example}.") from None
 
 
 def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
@@ -212,9 +240,12 @@ def _changed(
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    parts = text.replace("-", ",").split(",")
-    if not all(part.strip().isdecimal() for part in parts):
-        raise ValueError(f"--hidden must be sizes of layers, as in 5,3, got {text!r}.")
+    parts = [part.strip() for part in text.replace("-", ",").split(",")]
+    if not all(part.isdecimal() and 1 <= int(part) <= MAX_SIZE for part in parts):
+        raise ValueError(
+            f"--hidden must be sizes of layers, each from 1 to {MAX_SIZE:,}, got {text!r}. "
+            "Example: --hidden 5,3."
+        )
     return tuple(int(part) for part in parts)
 
 

@@ -394,6 +394,7 @@ def _finish(
     _scores.print_scores(model, problem, best.method if len(records) > 1 else "")
     if problem.alpha == "auto" and is_constant(model, problem):
         console.print("It predicts the same for all rows. If they are no noise, try --alpha 0.01.")
+    _scores.print_extremes(problem)
     if out is not None:
         model.save(out)
         console.print(f"Saved in {shown(out)}")

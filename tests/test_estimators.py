@@ -270,6 +270,19 @@ def test_an_autoencoder_goes_through_its_narrowest_layer_and_back():
 
 
 @quickly
+def test_a_code_is_shorter_than_its_inputs_unless_it_is_asked_for():
+    X = np.random.default_rng(0).normal(size=(60, 8))
+    for n_inputs, n_features in ((1, 1), (2, 1), (4, 3), (5, 4), (8, 5)):
+        model = fitted(EvolvedAutoencoder, X[:, :n_inputs], max_evaluations=200)
+        assert model.transform(X[:, :n_inputs]).shape == (60, n_features)
+        assert model.hidden_layer_sizes is None
+    model = fitted(EvolvedAutoencoder, X[:, :4], hidden_layer_sizes=5, max_evaluations=200)
+    assert model.transform(X[:, :4]).shape == (60, 5)
+    model = fitted(EvolvedMLPRegressor, X[:, :2], X[:, 2], max_evaluations=200)
+    assert model.model_.topology.hidden == (5,)
+
+
+@quickly
 def test_early_stopping_keeps_what_is_best_on_samples_held_out(monkeypatch):
     X, y, labels = table()
     problems = []

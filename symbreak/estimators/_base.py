@@ -53,6 +53,8 @@ from symbreak.training import RunRecord, StartJob, run_start, train
 Samples = tuple[Array, NDArray[Any], Array | None]  # inputs, targets, weights
 Names = tuple[str, ...]
 
+#: Hidden neurons, if nothing else is said.
+NEURONS = 5
 #: Where a part of the samples is searched first, its share of the budget; and of the time for
 #: classes, before cross-entropy.
 SEARCH_SHARE = 0.5
@@ -68,7 +70,7 @@ class EvolvedNetwork(BaseEstimator):
     _task: Task
     _n_fits = 0  # in a row, by warm starts
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012  (scikit-learn's way)
-        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "hidden_layer_sizes": [None, "array-like", Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "method": [StrOptions(set(METHODS))],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
@@ -85,7 +87,7 @@ class EvolvedNetwork(BaseEstimator):
 
     def __init__(
         self,
-        hidden_layer_sizes: Any = (5,),
+        hidden_layer_sizes: Any = None,
         activation: str = "tanh",
         *,
         method: str = "auto",
@@ -194,11 +196,10 @@ class EvolvedNetwork(BaseEstimator):
         if validation is not None:
             y = validation[1] if classes is None else _one_hot(validation[1], classes)
             held = Dataset(inputs(validation[0]), targets(y), validation[2])
-        sizes = self.hidden_layer_sizes
-        hidden = tuple(sizes) if np.iterable(sizes) else (sizes,)
+        sizes = (X.shape[1], *self._hidden(X.shape[1]), Y.shape[1])
         return Problem(
             type(self).__name__,
-            Topology((X.shape[1], *hidden, Y.shape[1]), ACTIVATIONS[self.activation]),
+            Topology(sizes, ACTIVATIONS[self.activation]),
             self._task,
             Dataset(X, Y, weights),
             held,
@@ -211,6 +212,14 @@ class EvolvedNetwork(BaseEstimator):
             feature_names=tuple(getattr(self, "feature_names_in_", ())),
             target_names=names,
         )
+
+    def _hidden(self, n_inputs: int) -> tuple[int, ...]:
+        """Sizes of the hidden layers; by default a code is shorter than what it stands for."""
+        sizes = self.hidden_layer_sizes
+        if sizes is None:
+            most = max(n_inputs - 1, 1) if self._task == "autoencoding" else NEURONS
+            return (min(NEURONS, most),)
+        return tuple(sizes) if np.iterable(sizes) else (sizes,)
 
     def _continued(self, previous: Model, problem: Problem) -> Array:
         """Where a warm start begins: the previous hidden layers, for inputs scaled anew."""

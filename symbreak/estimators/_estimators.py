@@ -42,7 +42,8 @@ PARAMETERS = """
     them at random).
 
     Args:
-        hidden_layer_sizes: Neurons of each hidden layer, or of the only one.
+        hidden_layer_sizes: Neurons of each hidden layer, or of the only one. By default there is
+            one with 5; with fewer in an autoencoder of up to 5 inputs, one less than these.
         activation: Of the hidden neurons: ``"tanh"``, ``"sin"``, ``"softsign"``, ``"logistic"`` or
             ``"relu"``.
         method: ``"auto"``: short searches with symmetry breaking, each followed by a polish, until

@@ -50,6 +50,16 @@ GREY = "#797d82"
 #: 270 px are 7 cm in print; 11 px are then 8 pt.
 WIDTH, HEIGHT, FONT_SIZE = 270, 190, 11
 FORMATS = (".svg", ".png", ".pdf", ".html")
+#: How a page with a single chart looks: in the middle, no wider than the window, and what
+#: switches it below its right end, in its own letters.
+PAGE = f"""<style>
+  body {{ margin: 2rem 1rem; font: {FONT_SIZE + 1}px sans-serif; color: {GREY}; }}
+  #vis.vega-embed {{ justify-content: center; box-sizing: border-box; padding: 0 38px; }}
+  #vis svg.marks {{ max-width: 100%; height: auto; }}
+  .vega-bindings {{ text-align: right; }}
+  .vega-bind input {{ vertical-align: middle; }}
+</style>
+"""
 
 AnyChart = TypeVar("AnyChart", bound=alt.TopLevelMixin)
 
@@ -100,9 +110,9 @@ def method_shape(looks: Looks) -> alt.Shape:
     return alt.Shape("method:N", scale=scale, legend=None)
 
 
-def log_switch() -> alt.Parameter:
-    """The parameter ``logarithmic``, with a checkbox in HTML."""
-    box = alt.binding_checkbox(name="logarithmic ")
+def log_switch(what: str = "") -> alt.Parameter:
+    """The parameter ``logarithmic``, with a checkbox in HTML that says of what."""
+    box = alt.binding_checkbox(name=f"logarithmic {what}")
     return alt.param(name="logarithmic", value=True, bind=box)
 
 
@@ -143,7 +153,22 @@ def log_ticks(low: float, high: float) -> list[float]:
         ticks = [tick for tick in rounded if low <= tick <= high]
         if len(ticks) >= 3:
             break
+    if len(ticks) < 3 and low < high:
+        ticks = _even_ticks(low, high)
     return ticks[:: 1 + len(ticks) // 8]
+
+
+def _even_ticks(low: float, high: float) -> list[float]:
+    """Three or more multiples of a round step: for ranges so short that they are nearly linear."""
+    power, ticks = math.floor(math.log10(high - low)), []
+    for digit, shift in ((5, 0), (2, 0), (1, 0), (5, 1), (2, 1)):
+        step = float(f"{digit}e{power - shift}")
+        numbers = range(math.floor(low / step), math.ceil(high / step) + 1)
+        multiples = (float(f"{digit * n}e{power - shift}") for n in numbers)
+        ticks = [tick for tick in multiples if low <= tick <= high]
+        if len(ticks) >= 3:
+            break
+    return ticks
 
 
 def styled(chart: AnyChart) -> AnyChart:
@@ -198,7 +223,8 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
     if not path.resolve().parent.is_dir():
         raise ValueError(f"the folder of {str(path)!r} must exist; create it first.")
     if path.suffix == ".html":
-        chart.save(path, inline=True, json_kwds={"cls": _ScriptJson})
+        page = chart.to_html(inline=True, json_kwds={"cls": _ScriptJson})
+        path.write_text(page.replace("<head>", f"<head>\n{PAGE}", 1), encoding="utf-8")
     elif path.suffix == ".png":
         chart.save(path, scale_factor=2)
     else:

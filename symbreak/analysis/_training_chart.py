@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from symbreak._support.checks import Array, IntArray, check_finite, check_kind, check_vectors
+from symbreak._support.checks import (
+    Array,
+    IntArray,
+    check_finite,
+    check_flag,
+    check_kind,
+    check_vectors,
+)
 from symbreak.analysis._style import GREY, HEIGHT, WIDTH, log_switch, styled, switched
 from symbreak.models import Model
 from symbreak.problems import Problem
@@ -18,6 +25,9 @@ from symbreak.problems import Problem
 MAX_POINTS = 1_500
 #: More targets, or classes, do not fit a page.
 MAX_TARGETS, MAX_CLASSES = 4, 30
+#: Labels of an axis are no nearer to each other, in px; those so near to its end do not stand out,
+#: or else the titles of panels were at different heights.
+SEPARATION, FLUSH = 8, 6
 #: Points of a curve.
 N_CURVE = 300
 
@@ -25,7 +35,12 @@ SETS = {"training": "#7f868d", "validation": "#d55e00", "test": "#1a7fc1"}
 
 
 def training_chart(
-    model: Model, problem: Problem, evaluations: IntArray, errors: Array
+    model: Model,
+    problem: Problem,
+    evaluations: IntArray,
+    errors: Array,
+    *,
+    with_ridge: bool | None = None,
 ) -> alt.TopLevelMixin:
     """Draw a model beside its data, and the errors of the run that found it.
 
@@ -37,13 +52,19 @@ def training_chart(
         problem: What it was trained on.
         evaluations: When the error of the run improved.
         errors: To what.
+        with_ridge: Whether the ridge is in them, as in those of a record; by default if the
+            problem has one.
     """
     check_kind("model", model, Model, "such as record.model")
     check_kind("problem", problem, Problem, "as load_problem makes")
     curve = _check_curve(evaluations, errors)
+    ridge = problem.ridge > 0 if with_ridge is None else check_flag("with_ridge", with_ridge)
     panels = [_confusion(model, problem)] if model.classes else _fits(model, problem)
     columns = 3 if len(panels) < 3 else 2  # several targets stand below each other
-    chart = alt.concat(*panels, _convergence(*curve), columns=columns)
+    # cross-entropy, which makes probabilities, comes after the search and is another error
+    name = "error of the search" if model.output == "softmax" else "error"
+    last = _convergence(*curve, f"{name} with its ridge" if ridge else name)
+    chart = alt.concat(*panels, last, columns=columns)
     title = alt.TitleParams(
         problem.name, subtitle=f"{model.topology} network, {model.task}", anchor="start", offset=12
     )
@@ -103,8 +124,14 @@ def _marks(rows: pd.DataFrame) -> Any:
     return chart.encode(color=alt.Color("set:N", scale=scale, legend=legend))
 
 
+def _titled(text: str) -> alt.TitleParams:
+    """A title that begins where the frame of a panel does, however long the labels of its axis."""
+    return alt.TitleParams(text, frame="group")
+
+
 def _axis(field: str, title: str) -> dict[str, Any]:
-    return {"shorthand": f"{field}:Q", "title": title, "scale": alt.Scale(zero=False)}
+    axis = alt.Axis(labelSeparation=SEPARATION, labelFlush=FLUSH)
+    return {"shorthand": f"{field}:Q", "title": title, "scale": alt.Scale(zero=False), "axis": axis}
 
 
 def _predicted(rows: pd.DataFrame, name: str) -> Any:
@@ -116,7 +143,9 @@ def _predicted(rows: pd.DataFrame, name: str) -> Any:
         "x": alt.X(**_axis("true", f"true {name}")),
         "y": alt.Y(**_axis("predicted", f"predicted {name}")),
     }
-    return alt.layer(line.encode(**axes), _marks(rows).encode(**axes)).properties(title="fit")
+    return alt.layer(line.encode(**axes), _marks(rows).encode(**axes)).properties(
+        title=_titled("fit")
+    )
 
 
 def _curve(model: Model, rows: pd.DataFrame, output: int, x_name: str, name: str) -> Any:
@@ -125,7 +154,7 @@ def _curve(model: Model, rows: pd.DataFrame, output: int, x_name: str, name: str
     curve = pd.DataFrame({"x": x, "true": model.outputs(x[:, None])[:, output]})
     axes = {"x": alt.X(**_axis("x", x_name)), "y": alt.Y(**_axis("true", name))}
     line = alt.Chart(curve).mark_line(color="#009e73", strokeWidth=2).encode(**axes)
-    return alt.layer(_marks(rows).encode(**axes), line).properties(title="fit")
+    return alt.layer(_marks(rows).encode(**axes), line).properties(title=_titled("fit"))
 
 
 def _residuals(rows: pd.DataFrame, field: str, title: str, name: str) -> Any:
@@ -133,7 +162,7 @@ def _residuals(rows: pd.DataFrame, field: str, title: str, name: str) -> Any:
     zero = alt.Chart(pd.DataFrame({"residual": [0.0]})).mark_rule(color=GREY, strokeDash=[4, 3])
     y = alt.Y(**_axis("residual", f"{name}: true - predicted"))
     points = _marks(rows).encode(x=alt.X(**_axis(field, title)), y=y)
-    return alt.layer(zero.encode(y=y), points).properties(title="residuals")
+    return alt.layer(zero.encode(y=y), points).properties(title=_titled("residuals"))
 
 
 def _confusion(model: Model, problem: Problem) -> Any:
@@ -151,28 +180,27 @@ def _confusion(model: Model, problem: Problem) -> Any:
         for j, b in enumerate(labels)
     ]
     side = max(160, min(28 * len(labels), 420))
-    title = f"classes of the {name} set"
+    title = _titled(f"classes of the {name} set")
     base = alt.Chart(pd.DataFrame(cells), width=side, height=side, title=title).encode(
         x=alt.X("predicted:N", sort=labels, axis=alt.Axis(labelAngle=-40)),
         y=alt.Y("true:N", sort=labels),
     )
     color = alt.Color("share:Q", scale=alt.Scale(scheme="blues", domain=[0, 1]), legend=None)
     ink = alt.condition("datum.share > 0.5", alt.value("white"), alt.value("#333333"))
-    text = base.transform_filter("datum.count > 0").mark_text(fontSize=11)
-    return alt.layer(
-        base.mark_rect().encode(color=color), text.encode(text="count:Q", color=ink)
-    ).resolve_scale(color="independent")
+    text = base.mark_text(fontSize=11).encode(text="count:Q", color=ink)
+    return alt.layer(base.mark_rect().encode(color=color), text).resolve_scale(color="independent")
 
 
-def _convergence(evaluations: Array, errors: Array) -> Any:
+def _convergence(evaluations: Array, errors: Array, name: str) -> Any:
     """Best error over evaluations."""
     rows = np.unique(np.linspace(0, len(errors) - 1, min(len(errors), MAX_POINTS)).astype(int))
     frame = pd.DataFrame({"evaluations": evaluations[rows], "error": errors[rows]})
     frame = frame[np.isfinite(frame["error"])]
-    mark = alt.Chart(frame, width=WIDTH, height=HEIGHT, title="convergence").mark_line(
+    mark = alt.Chart(frame, width=WIDTH, height=HEIGHT, title=_titled("convergence")).mark_line(
         interpolate="step-after", color=SETS["test"], strokeWidth=2
     )
-    labels = alt.Axis(labelExpr="datum.value ? format(datum.value, '~s') : '0'")
+    expression = "datum.value ? format(datum.value, '~s') : '0'"
+    labels = alt.Axis(labelExpr=expression, labelSeparation=SEPARATION)
     x = alt.X("evaluations:Q", title="evaluations", axis=labels)
-    y = alt.Y("error:Q", title="error", **switched(frame["error"].to_numpy()))
-    return mark.encode(x=x, y=y).add_params(log_switch())
+    y = alt.Y("error:Q", title=name, **switched(frame["error"].to_numpy(), labelFlush=FLUSH))
+    return mark.encode(x=x, y=y).add_params(log_switch("error "))

@@ -405,12 +405,13 @@ def _finish(
 def _draw(
     model: Model, problem: Problem, record: RunRecord, seen: list[tuple[int, float]], plot: Path
 ) -> None:
-    """Fit and convergence, which ends with the error of what is kept."""
+    """Fit, residuals and convergence."""
     from symbreak.analysis import save_chart, training_chart
 
     evaluations, errors = record.evaluations, record.errors
     if seen:
-        curve = np.array([*seen, (record.n_evaluations, _scores.error_of(record))])
+        curve = np.array([*seen, (record.n_evaluations, seen[-1][1])])
         evaluations, errors = curve[:, 0].astype(np.int64), curve[:, 1]
-    save_chart(training_chart(model, problem, evaluations, errors), plot)
+    with_ridge = False if seen else None
+    save_chart(training_chart(model, problem, evaluations, errors, with_ridge=with_ridge), plot)
     console.print(f"Drawn in {shown(plot)}")

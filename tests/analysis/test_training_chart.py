@@ -1,5 +1,10 @@
+import dataclasses
+import re
+import time
+
 import numpy as np
 import pytest
+import vl_convert
 
 from symbreak import Problem
 from symbreak.analysis import network_chart, save_chart, training_chart
@@ -52,6 +57,67 @@ def test_classes_are_counted_on_the_test_set():
     assert sum(row["count"] for row in cells) == 20
     right = sum(row["count"] for row in cells if row["true"] == row["predicted"])
     assert 1 - right / 20 == pytest.approx(model.error(held_out, classes))
+
+
+def test_classes_that_were_never_mistaken_are_zeros():
+    model = random_model("3-4-3", output="tanh")
+    problem, *_ = problem_of(model, 5)
+    chart = training_chart(model, problem, *CURVE)
+    counts = [row["count"] for row in values(chart) if "count" in row]
+    zeros = vl_convert.vegalite_to_svg(chart.to_dict()).count(">0</text>")
+    assert zeros == counts.count(0) >= 4
+
+
+def test_an_error_with_a_ridge_in_it_is_called_so():
+    model = random_model("3-4-1")
+    problem, *_ = problem_of(model, 30, alpha="auto", rescale="none")
+    ridge = '"title": "error with its ridge"'
+    assert ridge in training_chart(model, problem, *CURVE).to_json(indent=None)
+    assert ridge not in training_chart(model, problem, *CURVE, with_ridge=False).to_json()
+    plain = dataclasses.replace(problem, alpha=0.0)
+    assert ridge not in training_chart(model, plain, *CURVE).to_json(indent=None)
+
+
+def test_errors_that_hardly_change_have_an_axis_with_numbers():
+    model = random_model("3-4-1")
+    problem, *_ = problem_of(model, 30)
+    chart = training_chart(model, problem, np.array([1, 10]), np.array([0.1551, 0.155]))
+    picture = vl_convert.vegalite_to_svg(chart.to_dict())
+    assert all(f">{label}<" in picture for label in ("0.15", "0.16", "0.17"))
+
+
+def test_labels_of_an_axis_do_not_touch():
+    """8,000 and 10,000 would, where the latter ends with the axis."""
+    X = np.linspace(-1, 1, 30)[:, None] * [1, 2, 3]
+    problem = Problem.from_arrays(X, np.linspace(1_000, 10_000, 30))
+    chart = training_chart(random_model("3-4-1"), problem, *CURVE)
+    picture = vl_convert.vegalite_to_svg(chart.to_dict())
+    texts = re.findall(r"<text([^>]*)>([^<]+)</text>", picture)
+    visible = [text for style, text in texts if 'opacity="0"' not in style]
+    assert visible.count("8,000") == 3
+    assert visible.count("10,000") == 2  # of upright axes
+
+
+def test_a_page_has_its_chart_in_the_middle_and_panels_in_line(page, tmp_path):
+    model = random_model("3-4-1")
+    X = np.linspace(-1, 1, 30)[:, None] * [1, 2, 3]
+    problem = Problem.from_arrays(X, np.linspace(-10, 50, 30))  # its axis ends with a label
+    save_chart(training_chart(model, problem, *CURVE), tmp_path / "a.html")
+    page.open(tmp_path / "a.html")
+    all_of = "[...document.querySelectorAll(arguments[0])]"
+    boxes = f"return {all_of}.map(element => element.getBoundingClientRect())"
+    deadline = time.monotonic() + 60
+    while not (chart := page.run(boxes, "svg.marks")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert chart[0]["left"] == pytest.approx(1200 - chart[0]["right"], abs=40)
+    [switch] = page.run(boxes, ".vega-bind")
+    assert switch["right"] == pytest.approx(chart[0]["right"], abs=5)
+    font = "return getComputedStyle(document.querySelector('.vega-bind')).fontFamily"
+    assert page.run(font) == "sans-serif"
+    texts = page.run(f"return {all_of}.map(element => element.textContent)", "svg text")
+    tops = dict(zip(texts, (box["top"] for box in page.run(boxes, "svg text")), strict=True))
+    assert np.ptp([tops[name] for name in ("fit", "residuals", "convergence")]) < 2
 
 
 def test_many_samples_are_thinned():

@@ -390,6 +390,9 @@ def test_charts_of_fit_and_network_are_drawn(folder):
         options = ("--hidden", "2", "-n", 800, "--test", 0.2, "--plot", plot)
         assert "Drawn in" in run("train", folder / f"{name}.csv", *options)
         assert "convergence" in plot.read_text()
+        assert "with its ridge" not in plot.read_text()  # that of the network on its way
+        run("train", folder / f"{name}.csv", *options, "-m", "DE")
+        assert "with its ridge" in plot.read_text()  # that of the search
         run("inspect", folder / f"{name}.json", "--plot", plot)
         assert "network" in plot.read_text()
 

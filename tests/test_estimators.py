@@ -537,5 +537,7 @@ def test_a_progress_bar_is_shown_when_asked_for(capfd):
     shown = capfd.readouterr().err
     assert "EvolvedMLPRegressor, 80 samples" in shown
     assert f"{model.confidence_.n_starts} starts" in " ".join(shown.split())
+    fitted(EvolvedMLPRegressor, X, y, verbose=True, method="DE", max_evaluations=2_000)
+    assert "start" not in capfd.readouterr().err
     fitted(EvolvedMLPRegressor, X, y, max_evaluations=15_000)
     assert capfd.readouterr().err == ""

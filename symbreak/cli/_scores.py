@@ -168,8 +168,9 @@ def print_extremes(problem: Problem) -> None:
         found = {name: extreme_value(column) for name, column in zip(names, values.T, strict=False)}
         extremes |= {name: value for name, value in found.items() if value is not None}
     for name, value in list(extremes.items())[:1]:
-        others = few([other for other in extremes if other != name])
-        also = f"; so has {shown(others)}" if others else ""
+        others = [other for other in extremes if other != name]
+        verb = "has" if len(others) == 1 else "have"
+        also = f"; so {verb} {shown(few(others))}" if others else ""
         console.print(
             f"{shown(name)} has a value of {value:g} far from all others{also}; is it a code for "
             "missing, or a slip?"

@@ -233,5 +233,6 @@ def progress_bar(name: str, max_time: float | None) -> Iterator[Callable[[Progre
 
 
 def _in_words(progress: Progress) -> str:
-    starts = "1 start" if progress.n_starts == 1 else f"{progress.n_starts} starts"
-    return f"loss {progress.error_in_words}, {starts}"
+    n = progress.n_starts  # none where a method has no restarts
+    starts = f", {n} start{'' if n == 1 else 's'}" if n else ""
+    return f"loss {progress.error_in_words}{starts}"

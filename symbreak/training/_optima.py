@@ -64,12 +64,12 @@ class Agreement(NamedTuple):
     @property
     def is_enough(self) -> bool:
         """Whether more starts are unlikely to help."""
-        return self.n_best >= ENOUGH and not self.is_too_few
+        return self.n_best >= ENOUGH and self.n_starts >= OF_STARTS
 
     @property
     def is_too_few(self) -> bool:
         """Whether the starts are too few to tell anything, even if all of them agree."""
-        return self.n_starts < OF_STARTS
+        return self.n_starts < OF_STARTS and self.n_best < ENOUGH
 
     def __str__(self) -> str:
         if not self.restarts:
@@ -79,7 +79,7 @@ class Agreement(NamedTuple):
             starts = "no start has ended"
         if self.is_too_few:
             return f"{starts}: too few to tell, which takes {ENOUGH} of at least {OF_STARTS}"
-        enough = "" if self.is_enough else f", and {ENOUGH} would be enough"
+        enough = "" if self.n_best >= ENOUGH else f", and {ENOUGH} would be enough"
         optima = "one optimum was" if self.n_optima == 1 else f"{self.n_optima} optima were"
         better = f"fewer than {self.better:.0%} of starts would find a better one"
         return f"{starts}{enough}; {optima} seen; {better}"

@@ -357,7 +357,10 @@ def test_too_few_starts_are_said_to_be_too_few():
         "1 of 1 starts ended in the best network: too few to tell, which takes 3 of at least 6"
     )
     assert str(agreement([])).startswith("no start has ended: too few to tell")
-    assert "too few to tell" in str(agreement([0] * 5))
+    assert "too few to tell" in str(agreement([0] * 2 + [1] * 3))
+    five = agreement([0] * 5)  # the budget ended before a sixth, but these say something
+    assert str(five).startswith("5 of 5 starts ended in the best network; one optimum was seen")
+    assert (five.is_too_few, five.is_enough) == (False, False)
     assert str(agreement([0, 0, 1, 2, 3, 4])).startswith(
         "2 of 6 starts ended in the best network, and 3 would be enough; 5 optima were seen; "
     )

@@ -333,7 +333,7 @@ def test_warnings_are_those_of_scikit_learn():
         fitted(EvolvedMLPRegressor, X, y, max_evaluations=500)
     too_few = r"is unknown \(\d of \d starts ended in the best network: too few to tell"
     with pytest.warns(ConvergenceWarning, match=too_few):
-        assert fitted(EvolvedMLPRegressor, X, y, max_evaluations=2_500).confidence_.is_too_few
+        assert fitted(EvolvedMLPRegressor, X, y, max_evaluations=1_800).confidence_.is_too_few
     search = fitted(EvolvedMLPRegressor, X, y, method="CMA-ES-SB", max_evaluations=2_500)
     assert str(search.confidence_).startswith("one search and no restarts")
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):

@@ -30,6 +30,8 @@ from symbreak.topology import Topology, check_topology
 
 #: Exact alignment takes no more steps than this for one network; ``align`` refuses more.
 MAX_EXACT_STEPS = 100_000
+#: Nor more than this for all candidates of a ``centroid`` in a round, some seconds; more are swept.
+MAX_CENTROID_STEPS = 10_000_000
 
 #: Numbers that are aligned at a time.
 CHUNK = 2**20
@@ -130,6 +132,12 @@ def _check_affordable(topology: Topology) -> int:
     return steps
 
 
+def _is_affordable(topology: Topology, n_candidates: int) -> bool:
+    """Whether a round of exact alignment is; for one hidden layer, sweeps are exact as well."""
+    _, steps = plan(topology.hidden, topology.signed)
+    return steps <= MAX_EXACT_STEPS and steps * n_candidates <= MAX_CENTROID_STEPS
+
+
 def distance(
     a: ArrayLike, b: ArrayLike, topology: Topology, method: str = "exact"
 ) -> float | Array:
@@ -143,14 +151,29 @@ def distance(
     return float(lengths) if lengths.ndim == 0 else lengths
 
 
-def centroid(population: ArrayLike, topology: Topology, method: str = "assignment") -> Array:
+def centroid(population: ArrayLike, topology: Topology, method: str = "auto") -> Array:
     """The mean (D,) modulo symmetries: align to the mean, average, repeat to a fixed point.
 
     The plain mean of a population that is spread over replicas collapses towards zero. Begins at
     the first candidate; by ``"exact"`` or ``"assignment"`` each round brings the candidates nearer
     to their mean.
+
+    Args:
+        population: Candidates (N_p, D).
+        topology: What they are.
+        method: One of ``align``, or ``"auto"``: ``"exact"`` if a round takes up to
+            ``MAX_CENTROID_STEPS`` steps, and ``MAX_EXACT_STEPS`` per candidate; else
+            ``"assignment"``. By exact alignment the centroid of replicas of one network is a
+            replica of it. Sweeps (``"assignment"``) are faster, but with two hidden layers or more
+            they may leave replicas apart, and their mean is then no network like them.
+
+    Raises:
+        ValueError: if ``"exact"`` is asked for and would take more than ``MAX_EXACT_STEPS``.
     """
+    check_choice("method", method, (*ALIGNMENTS, "auto"))
     aligned = _checked(population, topology, "population")
+    if method == "auto":
+        method = "exact" if _is_affordable(topology, len(aligned)) else "assignment"
     mean, rng = aligned[0], np.random.default_rng(0)
     while True:
         previous = mean
@@ -201,8 +224,8 @@ class Spread(NamedTuple):
     """How a population is spread over the partitions around an anchor.
 
     Attributes:
-        share: Share of candidates in the anchor's partition, as far as sweeps can tell: those that
-            they leave as they are.
+        share: Share of candidates in the anchor's partition, as far as the method can tell: those
+            that it leaves as they are.
         conventions: Effective number of distinct conventions: two candidates drawn at random have
             the same one with probability ``1 / conventions``. 1 means that all agree.
     """
@@ -211,13 +234,17 @@ class Spread(NamedTuple):
     conventions: float
 
 
-def spread(population: ArrayLike, anchor: ArrayLike, topology: Topology) -> Spread:
+def spread(
+    population: ArrayLike, anchor: ArrayLike, topology: Topology, method: str = "assignment"
+) -> Spread:
     """Whether symmetries divide a population: in which partition each candidate lies.
 
-    A candidate's convention is the symmetry that brings it near to the anchor, by assignment.
+    A candidate's convention is the symmetry that brings it near to the anchor, by a ``method`` of
+    ``align``. Sweeps, the default, are cheap enough to follow a search; with two hidden layers or
+    more they stop early for some candidates, and only ``"exact"`` always knows the partition.
     """
     candidates = _checked(population, topology, "population")
-    _, marks = _align(candidates, anchor, topology, "assignment", seed=0)
+    _, marks = _align(candidates, anchor, topology, method, seed=0)
     whole = f"V{marks.itemsize * topology.dim}"  # a row of marks as one value
     counts = Counter(np.ascontiguousarray(marks).view(whole)[:, 0].tolist())
     own = counts[np.arange(1.0, topology.dim + 1).tobytes()]

@@ -95,6 +95,7 @@ SYMMETRIES = {
     "spread(v)": lambda v: symmetry.spread(v, ANCHOR, NET),
     "spread(anchor=v)": lambda v: symmetry.spread(POPULATION, v, NET),
     "spread(topology=v)": lambda v: symmetry.spread(POPULATION, ANCHOR, v),
+    "spread(method=v)": lambda v: symmetry.spread(POPULATION, ANCHOR, NET, v),
     "spread_cost(v)": symmetry.spread_cost,
     **each("{}(v)", BREAKINGS, lambda v, name: getattr(symmetry, name)(v)),
     **each("{}()(v)", BREAKINGS[1:], lambda v, name: getattr(symmetry, name)(NET)(v, ANCHOR, RNG)),

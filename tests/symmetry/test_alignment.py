@@ -104,10 +104,45 @@ def test_the_centroid_does_not_collapse():
     every = replicas(theta, topology)
     population = every[rng.integers(len(every), size=200)] + 0.01 * rng.normal(size=(200, 17))
     assert np.linalg.norm(population.mean(axis=0)) < 0.3 * np.linalg.norm(theta)
-    mean = centroid(population, topology, "exact")
+    mean = centroid(population, topology)
     assert distance(mean, theta, topology) < 0.01
     aligned, _ = align(population, mean, topology)
     assert aligned.mean(axis=0) == pytest.approx(mean, rel=1e-9)  # a fixed point
+
+
+@given(NETS, seeds())
+def test_the_centroid_of_replicas_is_a_replica(topology, seed):
+    (theta,), _ = drawn(topology, seed, 1)
+    every = replicas(theta, topology)
+    some = np.random.default_rng(seed).integers(len(every), size=8)
+    mean = centroid(every[some], topology)
+    assert np.linalg.norm(every - mean, axis=1).min() < 1e-12 * np.linalg.norm(theta)
+
+
+def test_a_centroid_is_swept_where_exact_alignment_takes_too_long(monkeypatch):
+    topology = Topology.parse("2-3-2-1")  # 16 steps per candidate
+    population, _ = drawn(topology, 4, 10)
+    exact, swept = (centroid(population, topology, how) for how in ("exact", "assignment"))
+    assert not np.allclose(exact, swept)
+    monkeypatch.setattr(module, "MAX_CENTROID_STEPS", 160)
+    assert np.array_equal(centroid(population, topology), exact)
+    monkeypatch.setattr(module, "MAX_CENTROID_STEPS", 159)
+    assert np.array_equal(centroid(population, topology), swept)
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "MAX_EXACT_STEPS", 15)
+    assert np.array_equal(centroid(population, topology), swept)
+    wide = Topology.parse("2-12-12-1")
+    assert (
+        distance(centroid(np.ones((3, wide.dim)), wide), np.ones(wide.dim), wide, "assignment") == 0
+    )
+
+
+def test_the_exact_spread_knows_the_partitions_of_deep_networks():
+    topology = Topology.parse("2-3-2-1")
+    (theta,), _ = drawn(topology, 0, 1)
+    every = replicas(theta, topology)  # each in a partition of its own
+    assert spread(every, theta, topology, "exact") == (1 / len(every), len(every))
+    assert spread(every, theta, topology).conventions < len(every)
 
 
 def test_the_spread_counts_partitions():
@@ -133,6 +168,7 @@ def test_the_spread_counts_partitions():
         (lambda t: align(np.zeros(4), np.zeros(4), t, "exakt"), "Did you mean 'exact'"),
         (lambda t: canonical(np.zeros(4), t, "shifts"), "Did you mean 'shift'"),
         (lambda t: centroid(np.zeros(4), t), "population must have shape"),
+        (lambda t: centroid(np.zeros((2, 4)), t, "autos"), "Did you mean 'auto'"),
     ],
 )
 def test_bad_input_is_refused(call, message):

@@ -23,7 +23,7 @@ Arrays = dict[str, NDArray[Any]]
 def align_command(
     network: Annotated[Path, typer.Argument(help="The network to align, an .npz or .json file.")],
     anchor: Annotated[Path, typer.Argument(help="The network to align it to, of the same kind.")],
-    out: Annotated[Path, typer.Option(help="Save the aligned network in this file.")],
+    out: Annotated[Path, typer.Option(help="Save the aligned network in this file, of that kind.")],
     activation: Annotated[str, typer.Option(help="Of the hidden layers, e.g. relu.")] = "tanh",
     layout: Annotated[
         str, typer.Option(help="auto, inputs-by-outputs or outputs-by-inputs.")
@@ -35,8 +35,9 @@ def align_command(
     are any, a vector of shifts per layer, in order and under any names (.npz):
     np.savez(file, *coefs_, *intercepts_), or a state dict.
     """
-    check_out("--out", out)
-    if network.suffix == anchor.suffix == ".json":
+    kind = _kind(network, anchor)
+    check_out("--out", out, kind)
+    if kind == ".json":
         _align_models(network, anchor, out)
         return
     arrays, weights, shifts = _read(network)
@@ -54,6 +55,17 @@ def align_command(
     np.savez(content, **{name: new[name] for name in arrays})  # type: ignore[arg-type]
     write_bytes(out, content.getvalue())
     _say(aligned, anchor, out)
+
+
+def _kind(network: Path, anchor: Path) -> str:
+    """``".json"`` for two models, ``".npz"`` for two files of arrays."""
+    models = [path.suffix == ".json" for path in (network, anchor)]
+    if any(models) and not all(models):
+        raise ValueError(
+            "both networks must be of one kind, two .json files that train saved or two .npz files "
+            f"of arrays, got {network} and {anchor}."
+        )
+    return ".json" if all(models) else ".npz"
 
 
 def _align_models(network: Path, anchor: Path, out: Path) -> None:

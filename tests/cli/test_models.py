@@ -439,6 +439,19 @@ def test_align_brings_a_saved_model_near_to_another(folder):
         run("align", folder / "kind.json", folder / "house.json", "--out", out)
 
 
+def test_align_takes_and_writes_files_of_one_kind(folder):
+    model, arrays, out = folder / "house.json", folder / "house.npz", folder / "kinds.npz"
+    np.savez(arrays, np.eye(2))
+    with pytest.raises(ValueError, match=r"--out must end with \.json, got .*kinds\.npz"):
+        run("align", model, model, "--out", out)
+    with pytest.raises(ValueError, match=r"--out must end with \.npz, got .*kinds\.json"):
+        run("align", arrays, arrays, "--out", folder / "kinds.json")
+    for pair in ((model, arrays), (arrays, model)):
+        with pytest.raises(ValueError, match="must be of one kind"):
+            run("align", *pair, "--out", out)
+    assert not out.exists()
+
+
 def test_a_problem_is_drawn_if_it_is_named(tmp_path):
     assert "Drawn in" in run("problems", "syn5", "--plot", tmp_path / "syn5.svg")
     assert "<svg" in (tmp_path / "syn5.svg").read_text(encoding="utf-8")

@@ -110,6 +110,14 @@ METHODS: dict[str, Method] = {
     "auto": Method(DE, _SWEEPS, _WHOLE_TRIALS, family="auto", role="plain", polish="restarts"),
 }
 
+#: What a fresh process knows, whatever is added here.
+_BUILT_IN = dict(METHODS)
+
+
+def is_built_in_method(name: str) -> bool:
+    """Whether a method is as symbreak brings it, neither added nor replaced since."""
+    return name in _BUILT_IN and METHODS.get(name) is _BUILT_IN[name]
+
 
 def find_method(name: str) -> Method:
     """The row of ``METHODS``; a ValueError names the nearest ones."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -30,6 +31,7 @@ from symbreak.experiments import (
     run_study,
     seconds_per_evaluation,
 )
+from symbreak.experiments._imports import import_modules
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -48,6 +50,10 @@ def study_command(
     archive: Annotated[
         Path | None, typer.Option(help="Leave out the runs that this archive has.")
     ] = None,
+    imports: Annotated[
+        list[str] | None,
+        typer.Option("--import", help="A module that adds your methods or problems; repeatable."),
+    ] = None,
     checkpoint_every: Annotated[
         float, typer.Option(help="Seconds between checkpoints of a long run.")
     ] = 60.0,
@@ -63,6 +69,7 @@ def study_command(
     ] = False,
 ) -> None:
     """Run every missing run of a study; safe to stop, kill and start again."""
+    modules = _import(imports or [])
     spec = StudySpec.load(study)
     part = _parse_shard(shard)
     check_count("--workers", workers, 0)
@@ -95,12 +102,20 @@ def study_command(
                 shard=part,
                 retry_failed=retry_failed,
                 known=known,
+                imports=modules,
                 checkpoint_every=checkpoint_every,
                 on_run=view.update,
                 cluster=client,
                 on_cluster=view.tell,
             )
     _print_end(result, study, store)
+
+
+def _import(names: list[str]) -> tuple[str, ...]:
+    """Import modules; those in the current folder count, as with ``python -m``."""
+    if names and (here := os.getcwd()) not in sys.path:
+        sys.path.insert(0, here)  # workers get it, too
+    return import_modules(names)
 
 
 def _connected(

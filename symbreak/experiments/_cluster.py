@@ -11,7 +11,7 @@ import time
 import uuid
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,13 +51,15 @@ def run_on_cluster(
     todo: Iterator[RunSpec],
     *,
     workers: int,
+    imports: Sequence[str],
     slice_seconds: float,
     on_run: Callable[[Update], object],
     on_cluster: Callable[[ClusterNews], object] | None,
 ) -> StudyResult:
     """Do runs on a cluster; arguments are those of ``run_study``."""
     with connect(cluster, workers=workers) as client:
-        pool = _ClusterPool(client, store, slice_seconds, on_run, on_cluster or _warn)
+        tell = on_cluster or _warn
+        pool = _ClusterPool(client, store, slice_seconds, on_run, tell, imports)
         return pool.do(todo)
 
 
@@ -85,9 +87,11 @@ class _ClusterPool:
         slice_seconds: float,
         on_run: Callable[[Update], object],
         on_cluster: Callable[[ClusterNews], object],
+        imports: Sequence[str],
     ) -> None:
         self._line, self._store, self._seconds = Line(client), store, slice_seconds
-        self._on_run, self._crew = on_run, Crew(self._line, on_cluster)
+        self._on_run, self._crew = on_run, Crew(self._line, on_cluster, imports)
+        self._imports = imports
         self._study = uuid.uuid4().hex
         self._in_flight: dict[str, _Task] = {}  # by key of the run
         self._done: SimpleQueue[_Task] = SimpleQueue()  # that ended
@@ -201,6 +205,7 @@ class _ClusterPool:
             self._seconds,
             self._study,
             describe_here(),
+            self._imports,
             pure=False,
             priority=0 if state is None else 1,  # what is begun goes first
             workers=preferred,

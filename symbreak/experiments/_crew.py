@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symbreak.experiments._connection import is_exposed
 from symbreak.experiments._errors import ClusterError
 from symbreak.experiments._line import Line
-from symbreak.experiments._slices import describe_here, differences
+from symbreak.experiments._slices import describe_after, describe_here, differences
 from symbreak.experiments._workers import ClusterNews
 
 LOOK_EVERY = 1.0  # seconds between looks at who is there
@@ -18,8 +18,10 @@ LOOK_EVERY = 1.0  # seconds between looks at who is there
 class Crew:
     """The workers that may work, as far as the driver knows."""
 
-    def __init__(self, line: Line, on_cluster: Callable[[ClusterNews], object]) -> None:
-        self._line, self._on_cluster = line, on_cluster
+    def __init__(
+        self, line: Line, on_cluster: Callable[[ClusterNews], object], imports: Sequence[str]
+    ) -> None:
+        self._line, self._on_cluster, self._imports = line, on_cluster, imports
         self._threads: dict[str, int] = {}  # by address
         self._cpus: dict[str, str] = {}
         self._looked = -float("inf")
@@ -84,7 +86,9 @@ class Crew:
         if not joined:
             return {}
         self._line.forget_messages()
-        answers = self._line.client.run(describe_here, workers=joined, on_error="return")
+        answers = self._line.client.run(
+            describe_after, self._imports, workers=joined, on_error="return"
+        )
         # who has left again answers with an OSError, and is asked again if it comes back
         answers = {a: answer for a, answer in answers.items() if not isinstance(answer, OSError)}
         faults = {a: fault for a, answer in answers.items() if (fault := _fault(answer))}
@@ -114,8 +118,7 @@ def _fault(answer: Any) -> str:
     """What is wrong with a process that answered ``describe_here``; nothing if all is well."""
     if isinstance(answer, Exception):
         return f"it cannot load this symbreak ({answer!r})"
-    words = differences(answer, describe_here())
-    return f"it has {words}" if words else ""
+    return differences(answer, describe_here())
 
 
 def _refusal(words: str) -> ClusterError:

@@ -12,7 +12,7 @@ import platform
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import NamedTuple
 import llvmlite.binding as llvm  # type: ignore[import-untyped]  # numba's
 
 from symbreak.experiments._identity import Facts, facts_of
+from symbreak.experiments._imports import import_modules
 from symbreak.experiments._run import CheckpointError, execute
 from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
 from symbreak.optimizers import State
@@ -62,6 +63,15 @@ def describe_here() -> dict[str, str]:
     return {**{name: known[name] for name in NEEDED}, "cpu": _cpu()}
 
 
+def describe_after(imports: Sequence[str]) -> dict[str, str]:
+    """``describe_here``, where the modules of a study can be imported; what cannot is a fault."""
+    try:
+        import_modules(imports)
+    except ValueError as error:
+        return {**describe_here(), "fault": str(error)}
+    return describe_here()
+
+
 def _cpu() -> str:
     """Kind of the CPU, and a hash of the instructions that it has."""
     features = llvm.get_host_cpu_features().flatten()
@@ -71,11 +81,12 @@ def _cpu() -> str:
 
 def differences(theirs: Mapping[str, str], needed: Mapping[str, str]) -> str:
     """What of a worker is not as it must be, in words; nothing if all is well."""
-    return ", ".join(
+    others = ", ".join(
         f"{name} {theirs.get(name, 'unknown')} instead of {needed[name]}"
         for name in NEEDED
         if theirs.get(name) != needed[name]
     )
+    return f"it has {others}" if others else theirs.get("fault", "")
 
 
 def stop_slices(study: str) -> None:
@@ -90,6 +101,7 @@ def run_slice(
     seconds: float,
     study: str,
     needed: Mapping[str, str],
+    imports: Sequence[str] = (),
 ) -> Outcome:
     """Go on with a run for some seconds.
 
@@ -100,8 +112,9 @@ def run_slice(
         seconds: When to stop, with a checkpoint.
         study: What ``stop_slices`` will call the study.
         needed: What ``describe_here`` must say.
+        imports: Modules that add methods and problems.
     """
-    here = describe_here()
+    here = describe_after(imports)
     if text := differences(here, needed):
         return Outcome(run.key, "refused", text=text)
     if study in _stopped:

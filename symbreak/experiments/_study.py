@@ -46,6 +46,12 @@ FILE_KEYS = (
     "max_evaluations",
 )
 
+#: What follows the error for an unknown method or problem.
+OWN = (
+    " If it is your own, name the module that adds it: run_study(..., imports=[...]), "
+    "or symbreak study --import."
+)
+
 
 @dataclass(frozen=True)
 class StudySpec:
@@ -213,8 +219,8 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
     for table in files:
         if table in problem_names():
             raise ValueError(f"[data_file.{table}]: the paper has a problem of that name already.")
-    problems = _names(raw, "problems", "problem", (*problem_names(), *files))
-    methods = _names(raw, "methods", "method", METHODS)
+    problems = _names(raw, "problems", "problem", (*problem_names(), *files), OWN)
+    methods = _names(raw, "methods", "method", METHODS, OWN)
     budgets = _table(raw, "budgets")
     check_keys("[budgets]", budgets, problems)
     check_keys("[problem]", _subtables(raw, "problem"), problems)
@@ -256,15 +262,17 @@ def _data_file(table: str, settings: Mapping[str, Any], folder: Path) -> DataFil
         return DataFile.from_table(settings, folder)
 
 
-def _names(raw: Mapping[str, Any], key: str, kind: str, known: Iterable[str]) -> tuple[str, ...]:
-    """A list of known names, without repetition."""
+def _names(
+    raw: Mapping[str, Any], key: str, kind: str, known: Iterable[str], hint: str = ""
+) -> tuple[str, ...]:
+    """A list of known names, without repetition; ``hint`` ends the error for others."""
     names = raw.get(key)
     if not isinstance(names, list | tuple) or not names:
         raise ValueError(f"{key} must be a list of names, got {shown(names)}.")
     known = list(known)
     for name in names:
         if name not in known:
-            raise unknown(kind, name, known)
+            raise ValueError(f"{unknown(kind, name, known)}{hint}")
     return tuple(dict.fromkeys(names))
 
 

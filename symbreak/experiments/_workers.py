@@ -11,7 +11,7 @@ import os
 import signal
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Set
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -31,6 +31,7 @@ from symbreak._support.extras import how_to_install
 from symbreak._support.interrupts import deferred_interrupts
 from symbreak._support.processes import detached_start, end_with_parent
 from symbreak.experiments._errors import StoreError
+from symbreak.experiments._imports import check_workers_know, import_modules
 from symbreak.experiments._lock import only_driver
 from symbreak.experiments._run import CHECKPOINT_EVERY, CheckpointError, execute
 from symbreak.experiments._spec import RunSpec
@@ -82,6 +83,7 @@ def run_study(
     shard: tuple[int, int] = (1, 1),
     retry_failed: bool = False,
     known: Collection[str] = (),
+    imports: Sequence[str] = (),
     checkpoint_every: float = CHECKPOINT_EVERY,
     on_run: Callable[[Update], object] | None = None,
     cluster: str | Path | Client | None = None,
@@ -96,6 +98,8 @@ def run_study(
         shard: ``(i, n)`` takes every n-th run, the i-th first: for job arrays.
         retry_failed: Also try again what failed before.
         known: Keys of runs to leave out, such as ``Archive.keys``.
+        imports: Names of modules that add methods or problems of your own; they are imported here
+            before the study is read, and in every worker before its first run.
         checkpoint_every: Seconds between checkpoints of a long run.
         on_run: Called with an ``Update`` as runs go on, finish or fail.
         cluster: Do it on a Dask cluster: ``"local"``, the address of a scheduler, a scheduler
@@ -105,11 +109,16 @@ def run_study(
     Ctrl-C once stops in seconds, with checkpoints; twice, at once. Nothing is lost.
 
     Raises:
+        ValueError: if the study is not valid, a module cannot be imported, or a method or problem
+            is not symbreak's own and there are no imports; nothing has started then.
         StoreError: if the store cannot be written, or another study is running on it.
         ClusterError: if workers have other versions, or the scheduler is lost.
     """
+    imports = import_modules(imports)
     if not isinstance(spec, StudySpec):
         spec = StudySpec.load(spec)
+    if not imports:
+        check_workers_know(spec)
     if check_count("workers", workers, 0) > MAX_WORKERS:
         raise ValueError(f"workers must be at most {MAX_WORKERS:,}, got {shown(workers)}.")
     check_callable("on_run", on_run)
@@ -127,6 +136,7 @@ def run_study(
                 shard=shard,
                 retry_failed=retry_failed,
                 known=known,
+                imports=imports,
                 checkpoint_every=seconds,
                 on_run=on_run,
                 cluster=cluster,
@@ -137,7 +147,8 @@ def run_study(
         todo = missing_runs(spec, store, shard=shard, retry_failed=retry_failed, known=known)
         tell = on_run or (lambda update: None)
         if cluster is None:
-            return _WorkerPool(store, workers or os.cpu_count() or 1, seconds, tell).do(todo)
+            size = workers or os.cpu_count() or 1
+            return _WorkerPool(store, size, seconds, tell, imports).do(todo)
         try:  # only now: it needs Dask
             from symbreak.experiments._cluster import run_on_cluster
         except ModuleNotFoundError as error:
@@ -149,6 +160,7 @@ def run_study(
             store,
             todo,
             workers=workers,
+            imports=imports,
             slice_seconds=seconds,
             on_run=tell,
             on_cluster=on_cluster,
@@ -215,10 +227,15 @@ class _WorkerPool:
     """The driver's side: keeps the workers busy and replaces those that die."""
 
     def __init__(
-        self, store: Store, size: int, checkpoint_every: float, on_run: Callable[[Update], object]
+        self,
+        store: Store,
+        size: int,
+        checkpoint_every: float,
+        on_run: Callable[[Update], object],
+        imports: Sequence[str],
     ) -> None:
         self._store, self._size, self._on_run = store, size, on_run
-        self._checkpoint_every = checkpoint_every
+        self._checkpoint_every, self._imports = checkpoint_every, imports
         self._context = multiprocessing.get_context("spawn")
         self._stop = self._context.RawValue("b", 0)  # no lock: a signal handler sets it
         self._workers: list[_Worker] = []
@@ -256,7 +273,7 @@ class _WorkerPool:
             pipe, theirs = self._context.Pipe()
             process = self._context.Process(
                 target=_work,
-                args=(theirs, self._store.path, self._stop, self._checkpoint_every),
+                args=(theirs, self._store.path, self._stop, self._checkpoint_every, self._imports),
                 daemon=True,
             )
             with detached_start():
@@ -304,7 +321,9 @@ class _WorkerPool:
         self._on_run(Update(run, "failed", 0, float("inf")))
 
 
-def _work(pipe: Connection, path: Path, stop: Any, checkpoint_every: float) -> None:
+def _work(
+    pipe: Connection, path: Path, stop: Any, checkpoint_every: float, imports: Sequence[str]
+) -> None:
     """A worker's life: do runs until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's
     driver_gone = end_with_parent(GRACE)
@@ -321,6 +340,7 @@ def _work(pipe: Connection, path: Path, stop: Any, checkpoint_every: float) -> N
             with Store(path, create=False) as store:
                 while (run := pipe.recv()) is not None:
                     try:
+                        import_modules(imports)  # here, where it fails as a run does
                         _do(run, store, checkpoint_every, should_stop, report)
                     except StoreError:
                         raise

@@ -11,8 +11,15 @@ from symbreak.problems._problem import (
     Scaling,
     Task,
 )
-from symbreak.problems._registry import load_problem, problem_names, register_problem
+from symbreak.problems._registry import (
+    load_problem,
+    problem_names,
+    register_problem,
+    remember_built_in,
+)
 from symbreak.problems._tables import Table
+
+remember_built_in()
 
 __all__ = [
     "AUTO_RIDGE",

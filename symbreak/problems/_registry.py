@@ -18,6 +18,8 @@ Pair = tuple[ArrayLike, ArrayLike]
 Draw = Callable[[Generator], Pair | tuple[Pair, Pair, Pair]]
 
 _MAKERS: dict[str, Callable[[Generator], Problem]] = {}
+#: What a fresh process knows, whatever is registered since.
+_BUILT_IN: dict[str, Callable[[Generator], Problem]] = {}
 
 
 def register_problem(
@@ -63,6 +65,16 @@ def register_problem(
         return draw
 
     return register
+
+
+def remember_built_in() -> None:
+    """Take the problems that are registered by now for symbreak's own."""
+    _BUILT_IN.update(_MAKERS)
+
+
+def is_built_in_problem(name: str) -> bool:
+    """Whether a problem is as symbreak brings it, neither added nor replaced since."""
+    return name in _BUILT_IN and _MAKERS.get(name) is _BUILT_IN[name]
 
 
 def problem_names() -> list[str]:

@@ -83,6 +83,7 @@ CALLS = {
         ("workers", "shard", "checkpoint_every", "retry_failed", "known", "on_run", "on_cluster"),
         lambda v, name: run_study(SPEC, "done.db", **{"workers": 1, name: v}),
     ),
+    "run_study(imports=v)": lambda v: run_study(SPEC, "done.db", workers=1, imports=v),
     "run_study(cluster=v)": lambda v: run_study(SPEC, "done.db", cluster=v),
     **each(
         "connect({}=v)",

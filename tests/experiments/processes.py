@@ -26,8 +26,8 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
-def start_study(study, store, *options, environment=None):
-    """A driver of a study, as a user starts it in a shell."""
+def start_study(study, store, *options, environment=None, folder=None):
+    """A driver of a study, as a user starts it in a shell, in a folder."""
     command = [sys.executable, "-m", "symbreak", "study", str(study), "--store", str(store)]
     pipe = subprocess.PIPE
     return subprocess.Popen(
@@ -37,6 +37,7 @@ def start_study(study, store, *options, environment=None):
         text=True,
         start_new_session=True,
         env=environment,
+        cwd=folder,
     )
 
 

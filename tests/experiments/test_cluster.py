@@ -312,6 +312,18 @@ def test_a_worker_with_other_versions_is_refused(study, fragile, tmp_path, prelo
         assert store.count("run") + store.count("checkpoint") + store.count("failure") == 0
 
 
+def test_a_worker_without_a_module_of_the_study_is_refused(study, fragile, tmp_path, monkeypatch):
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "only_here.py").write_text("")
+    monkeypatch.syspath_prepend(here)
+    fragile.add_worker()
+    with Client(fragile.address, set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=DEADLINE)
+        with pytest.raises(ClusterError, match=r"worker .*'only_here' cannot be imported .*noth"):
+            run_study(study, tmp_path / "a.db", cluster=client, imports=["only_here"])
+
+
 @pytest.mark.parametrize(
     ("preload", "words"),
     [

@@ -1,0 +1,151 @@
+"""Methods and problems of the user's own in fresh processes, which know the package alone."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from symbreak import METHODS
+from symbreak.experiments import Store, StudySpec, run_study
+from symbreak.problems import _registry
+from tests.experiments.processes import DEADLINE, finish, is_begun, results, start_study, wait_for
+
+MODULE = """
+import numpy as np
+from symbreak.methods import METHODS, Method
+from symbreak.optimizers import Optimizer
+from symbreak.problems import register_problem
+from symbreak.symmetry import NoBreaking
+
+
+class RandomSteps(Optimizer):
+    default_population_size = 40
+
+    def _propose(self):
+        centre = np.zeros(self.dim) if self.best.theta is None else self.best.theta
+        return centre + self._rng.normal(size=(self.population_size, self.dim))
+
+    def _update(self, candidates, errors):
+        self.modified = np.zeros(len(candidates), dtype=bool)
+
+
+METHODS["RS"] = Method(RandomSteps, NoBreaking, {}, family="RS", role="plain")
+
+
+@register_problem("bump", "1-4-1", population_size={}, max_evaluations=80_000, description="a bump")
+def bump(rng):
+    x = rng.uniform(-2, 2, size=(100, 1))
+    return x, np.exp(-(x**2))
+"""
+
+STUDY = 'problems = ["bump"]\nmethods = ["RS", "DE-SB"]\nrepetitions = 2\n'
+
+SCRIPT = """
+from symbreak.experiments import run_study
+print(*run_study("own.toml", "script.db", workers=2, imports=["own"]))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("own")
+    (path / "own.py").write_text(MODULE)
+    (path / "own.toml").write_text(STUDY)
+    (path / "script.py").write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(folder):
+    """Results of the study, started by a script beside the module."""
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE)
+    assert done.stdout.split() == ["4", "0", "False"], done.stderr
+    return results(folder / "script.db")
+
+
+def start(folder, store, *options):
+    usual = ["--workers", "2", "--checkpoint-every", "0.05"]
+    environment = os.environ | {"PYTHONSAFEPATH": "1"}  # the folder is not there by itself
+    return start_study("own.toml", store, *usual, *options, environment=environment, folder=folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills processes by signals")
+def test_the_shell_imports_modules_of_the_folder_and_a_killed_study_goes_on(folder, whole):
+    store = folder / "shell.db"
+    process = start(folder, store, "--import", "own")
+    wait_for(lambda: is_begun(store)() or process.poll() is not None)
+    with contextlib.suppress(ProcessLookupError):  # if all was done by then
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=DEADLINE)
+    finish(start(folder, store, "--import", "own"))
+    assert results(store) == whole
+
+
+def test_a_cluster_imports_them_too(folder, whole):
+    pytest.importorskip("distributed")
+    store = folder / "cluster.db"
+    finish(start(folder, store, "--import", "own", "--cluster", "local"))
+    assert results(store) == whole
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "unknown problem 'bump'."),
+        ([], "symbreak study --import"),
+        (["--import", "own.py"], "the module 'own.py' cannot be imported (ModuleNotFoundError"),
+        (["--import", ""], "the module '' cannot be imported"),
+    ],
+)
+def test_what_the_shell_cannot_find_is_said_before_anything_starts(folder, options, message):
+    _, err = finish(start(folder, folder / "none.db", *options), code=2)
+    assert message in err
+    assert not (folder / "none.db").exists()
+
+
+def test_a_module_that_fails_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "failing_module.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=r"'failing_module' cannot be imported \(ZeroDivision"):
+        run_study("smoke", tmp_path / "a.db", imports=["failing_module"])
+    with pytest.raises(ValueError, match="imports must be a list of names of modules, got 'own'"):
+        run_study("smoke", tmp_path / "a.db", imports="own")
+    assert not (tmp_path / "a.db").exists()
+
+
+@pytest.mark.parametrize("name", ["mine", "DE-SB"])
+def test_a_method_that_workers_would_not_know_is_refused(tmp_path, monkeypatch, name):
+    other = METHODS["DE"]  # also where it stands for one of symbreak's
+    monkeypatch.setitem(METHODS, name, other)
+    spec = StudySpec.parse(f'problems = ["syn5"]\nmethods = ["DE", "{name}"]\nbudgets.syn5 = 400')
+    with pytest.raises(ValueError, match=f"the method '{name}' is not symbreak's own.*--import"):
+        run_study(spec, tmp_path / "a.db", workers=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["mine", "syn5"])
+def test_a_problem_that_workers_would_not_know_is_refused(tmp_path, monkeypatch, name):
+    makers = dict(_registry._MAKERS)
+    makers[name] = lambda rng: makers["sinc"](rng)
+    monkeypatch.setattr(_registry, "_MAKERS", makers)
+    text = f'problems = ["sinc", "{name}"]\nmethods = ["DE"]\nbudgets.{name} = 400'
+    spec = StudySpec.parse(text, try_runs=False)
+    with pytest.raises(ValueError, match=f"the problem '{name}' is not symbreak's own.*imports="):
+        run_study(spec, tmp_path / "a.db", workers=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_that_cannot_import_a_module_fails_the_run_and_says_why(tmp_path, monkeypatch):
+    (tmp_path / "here_only.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = StudySpec.parse('problems = ["syn5"]\nmethods = ["DE"]\nbudgets.syn5 = 400')
+    import here_only  # noqa: F401
+
+    (tmp_path / "here_only.py").unlink()
+    assert run_study(spec, tmp_path / "a.db", workers=1, imports=["here_only"]) == (0, 1, False)
+    with Store(tmp_path / "a.db") as store:
+        assert "the module 'here_only' cannot be imported" in store.failures().traceback[0]

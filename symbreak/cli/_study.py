@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 
 def study_command(
+    context: typer.Context,
     study: Annotated[str, typer.Argument(help=f"A TOML file, or one of: {', '.join(BUILT_IN)}.")],
     store: Annotated[Path, typer.Option(help="Where results go; made if missing.")] = Path(
         "study.db"
@@ -108,7 +110,7 @@ def study_command(
                 cluster=client,
                 on_cluster=view.tell,
             )
-    _print_end(result, study, store)
+    _print_end(result, store, _given_again(context))
 
 
 def _import(names: list[str]) -> tuple[str, ...]:
@@ -132,26 +134,50 @@ def _connected(
     return connect(cluster, workers=workers, **files)
 
 
-def _print_end(result: StudyResult, study: str, store: Path) -> None:
+def _given_again(context: typer.Context) -> list[str]:
+    """The words of the command with all that was given, but for ``--dry-run``."""
+    words = ["symbreak", "study", context.params["study"]]
+    for option in context.command.params:
+        name, value = option.name or "", context.params.get(option.name or "")
+        source = context.get_parameter_source(name)
+        given = source is not None and source.name == "COMMANDLINE"
+        if name in ("study", "dry_run") or not (given or name == "store"):
+            continue
+        flag = option.opts[0]
+        if value is True:
+            words.append(flag)
+        else:
+            several = value if isinstance(value, list | tuple) else [value]
+            words += [word for each in several for word in (flag, str(each))]
+    return words
+
+
+def _print_end(result: StudyResult, store: Path, again: list[str]) -> None:
     """What was done and how to go on; the exit code says the same."""
     console.print(
         f"{counted(result.finished, 'run')} added to {store}", markup=False, soft_wrap=True
     )
-    again = f"symbreak study {study} --store {store}"
     if result.failed:
-        console.print(
-            f"{counted(result.failed, 'run')} failed; why is in the store. Try again with: "
-            f"{again} --retry-failed",
-            markup=False,
-            soft_wrap=True,
-        )
+        _print_failed(result.failed, again)
     if result.interrupted:
         console.print(
-            f"Stopped early; nothing is lost. Go on with: {again}", markup=False, soft_wrap=True
+            f"Stopped early; nothing is lost. Go on with: {shlex.join(again)}",
+            markup=False,
+            soft_wrap=True,
         )
         raise typer.Exit(130)
     if result.failed:
         raise typer.Exit(1)
+
+
+def _print_failed(n_failed: int, again: list[str]) -> None:
+    retry = again if "--retry-failed" in again else [*again, "--retry-failed"]
+    console.print(
+        f"{counted(n_failed, 'run')} failed; why is in the store. Try again with: "
+        f"{shlex.join(retry)}",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _of_shard(spec: StudySpec, shard: tuple[int, int]) -> Iterator[RunSpec]:

@@ -1,5 +1,6 @@
 """What ``symbreak study`` and ``symbreak store`` print."""
 
+import shlex
 import sys
 from collections import Counter
 
@@ -7,7 +8,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from symbreak.cli import _study_view, app
+from symbreak.cli import _study, _study_view, app
 from symbreak.cli._study_view import (
     MEASURE_AT_MOST,
     MEASURE_FOR,
@@ -15,7 +16,7 @@ from symbreak.cli._study_view import (
     Pace,
     StudyView,
 )
-from symbreak.experiments import Store, StudySpec, Update
+from symbreak.experiments import Store, StudyResult, StudySpec, Update
 
 TEXT = """
 problems = ["syn5", "sinc2d"]
@@ -148,3 +149,26 @@ def test_an_empty_file_is_not_a_sound_store(tmp_path):
     checked = CliRunner().invoke(app, ["store", "check", str(tmp_path / "a.db")])
     assert checked.exit_code == 1
     assert (tmp_path / "a.db").stat().st_size == 0
+
+
+@pytest.mark.parametrize("retry", [[], ["--retry-failed"]])
+def test_how_to_go_on_repeats_what_was_given(tmp_path, monkeypatch, retry):
+    study, store = tmp_path / "my study.toml", tmp_path / "a.db"
+    study.write_text(TEXT)
+    monkeypatch.setattr(_study, "run_study", lambda *_, **__: StudyResult(0, 1, True))
+    given = ["study", str(study), "--store", str(store), "--workers", "3", "--shard", "2/4"]
+    given += [*retry, "--checkpoint-every", "5.0"]
+    stopped = CliRunner().invoke(app, given)
+    assert stopped.exit_code == 130
+    (retrying,) = (line for line in stopped.output.splitlines() if "Try again" in line)
+    (going_on,) = (line for line in stopped.output.splitlines() if "Go on" in line)
+    assert shlex.split(going_on.split(" with: ")[1]) == ["symbreak", *given]
+    words = shlex.split(retrying.split(" with: ")[1])
+    assert sorted(words) == sorted({"symbreak", *given, "--retry-failed"})
+
+
+def test_how_to_go_on_names_the_usual_store_and_no_option_that_was_not_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_study, "run_study", lambda *_, **__: StudyResult(0, 0, True))
+    stopped = CliRunner().invoke(app, ["study", "smoke"])
+    assert stopped.output.endswith("Go on with: symbreak study smoke --store study.db\n")

@@ -22,7 +22,7 @@ def summary_sentences(results: Results) -> list[str]:
     """A few sentences for the head of a report; nothing in them is not in its tables."""
     check_kind("results", results, Results, "such as Results.of(store)")
     if results.runs.empty:
-        return ["The store holds no finished run yet."]
+        return ["The store holds no finished run yet.", *_failure_sentences(results)]
     sentences = [_extent(results), *best_sentences(results)]
     for family in results.lineup.families:
         sentences += family_sentences(results, family)
@@ -178,9 +178,14 @@ def warning_sentences(results: Results) -> list[str]:
             f"{count(int(missing['missing'].sum()), 'planned run')} of {total:,} on "
             f"{count(missing['problem'].nunique(), 'problem')} are still missing."
         )
-    if len(results.failures):
-        sentences.append(f"{count(len(results.failures), 'run')} failed.")
-    return sentences
+    return [*sentences, *_failure_sentences(results)]
+
+
+def _failure_sentences(results: Results) -> list[str]:
+    """How many runs failed, if any did."""
+    n = len(results.failures)
+    them = "it" if n == 1 else "them"
+    return [f"{count(n, 'run')} failed; --retry-failed tries {them} again."] if n else []
 
 
 def _names(names: Sequence[str]) -> str:

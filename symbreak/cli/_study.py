@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -79,18 +79,23 @@ def study_command(
     known = Archive(archive).keys if archive else frozenset()
     if dry_run and not store.exists():
         new = (run for run in _of_shard(spec, part) if run.key not in known)
-        _print_plan(spec, Counter((run.problem, run.method) for run in new), part, workers)
+        counts = Counter((run.problem, run.method) for run in new)
+        _print_plan(spec, counts, part, workers, n_failed=0)
         return
     with Store(store, read_only=dry_run) as opened:
         todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed, known=known)
         counts = Counter((run.problem, run.method) for run in todo)
+        n_failed = 0 if retry_failed else _count_failed(opened, _of_shard(spec, part), known)
         for difference in opened.differences(spec):
             console.print(f"Note: {difference}; they are kept apart.", markup=False, soft_wrap=True)
         if dry_run:
-            _print_plan(spec, counts, part, workers)
-            return
-        console.print(_extent(spec, counts, part))
-        if not counts:
+            _print_plan(spec, counts, part, workers, n_failed)
+        else:
+            console.print(_extent(spec, counts, part, n_failed))
+        if not counts and n_failed:
+            _print_failed(n_failed, _given_again(context))
+            raise typer.Exit(1)
+        if dry_run or not counts:
             return
         files = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key}
         with (
@@ -110,6 +115,7 @@ def study_command(
                 cluster=client,
                 on_cluster=view.tell,
             )
+    result = result._replace(failed=result.failed + n_failed)
     _print_end(result, store, _given_again(context))
 
 
@@ -184,16 +190,29 @@ def _of_shard(spec: StudySpec, shard: tuple[int, int]) -> Iterator[RunSpec]:
     return islice(spec.runs(), shard[0] - 1, None, shard[1])
 
 
-def _extent(spec: StudySpec, counts: Counter[tuple[str, str]], shard: tuple[int, int]) -> str:
+def _count_failed(store: Store, runs: Iterator[RunSpec], known: Collection[str]) -> int:
+    """How many of the runs have failed before, and are left out for it."""
+    if not store.count("failure"):
+        return 0
+    return sum(run.key not in known and store.has_failed(run.key) for run in runs)
+
+
+def _extent(
+    spec: StudySpec, counts: Counter[tuple[str, str]], shard: tuple[int, int], n_failed: int
+) -> str:
     i, n = shard
     planned = len(range(i - 1, spec.n_runs, n))
     name, part = f"[bold]{escape(spec.name)}[/bold]", f" of shard {i}/{n}" if n > 1 else ""
+    if not counts and n_failed:
+        return f"{name}: nothing new to do of {counted(planned, 'run')}{part}"
     if not counts:
-        return f"{name}: nothing to do, all {planned:,} runs{part} are there"
+        there = f"all {planned:,} runs{part} are" if planned != 1 else f"the only run{part} is"
+        return f"{name}: nothing to do, {there} there"
     parts = {"problem": len(spec.problems), "method": len(spec.methods)}
     parts["repetition"] = spec.repetitions
     sizes = ", ".join(counted(number, noun) for noun, number in parts.items())
-    return f"{name}: {counted(counts.total(), 'run')} to do of {planned:,}{part} ({sizes})"
+    text = f"{name}: {counted(counts.total(), 'run')} to do of {planned:,}{part} ({sizes})"
+    return text + (f"; {n_failed:,} failed before" if n_failed else "")
 
 
 def _parse_shard(text: str) -> tuple[int, int]:
@@ -207,10 +226,16 @@ def _parse_shard(text: str) -> tuple[int, int]:
 
 
 def _print_plan(
-    spec: StudySpec, counts: Counter[tuple[str, str]], shard: tuple[int, int], workers: int
+    spec: StudySpec,
+    counts: Counter[tuple[str, str]],
+    shard: tuple[int, int],
+    workers: int,
+    n_failed: int,
 ) -> None:
     """What would run, with an estimate of the time from a short calibration."""
-    console.print(_extent(spec, counts, shard))
+    console.print(_extent(spec, counts, shard, n_failed))
+    if not counts:
+        return
     pairs = [run for run in spec.first_runs() if counts[run.problem, run.method]]
     seconds: Counter[str] = Counter()
     runs: Counter[str] = Counter()

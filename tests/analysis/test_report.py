@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbreak.analysis import separation_chart, write_report
+from symbreak.analysis import conclusions, separation_chart, write_report
 from symbreak.analysis._figures import FigureFiles, figure
 from symbreak.experiments import Store, StudySpec, run_study
 
@@ -118,8 +118,19 @@ def test_a_study_under_way_gives_a_page_that_says_what_is_missing(tmp_path):
     text = (tmp_path / "one" / "index.html").read_text()
     assert "1 finished run: 1 problem, 1 method, 1 repetition each." in text
     assert "15 planned runs of 16" in text
-    assert "1 run failed." in text
+    assert "1 run failed; --retry-failed tries it again." in text
     assert "ValueError: oh &lt;b&gt;no&lt;/b&gt;" in text
+
+
+def test_a_study_of_which_all_runs_failed_gives_a_page_that_says_so(tmp_path):
+    spec = StudySpec.parse('problems = ["syn5"]\nmethods = ["DE"]\nrepetitions = 2')
+    with Store(tmp_path / "a.db") as opened:
+        for run in spec.runs():
+            opened.add_failure(run, "Traceback\nValueError: no luck")
+    report = write_report(tmp_path / "a.db", tmp_path / "r", formats=())
+    said = "2 runs failed; --retry-failed tries them again."
+    assert conclusions(report.results) == ["The store holds no finished run yet.", said]
+    assert said in report.page.read_text()
 
 
 def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):

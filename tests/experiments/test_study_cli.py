@@ -126,7 +126,7 @@ def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path):
     assert "[/y]: 2 runs to do of 2" in done.output
     assert f"2 runs added to {store}" in done.output
     again = run(app, ["study", str(study), "--store", str(store), "--shard", "1/2"])
-    assert "all 1 runs of shard 1/2 are there" in again.output
+    assert "the only run of shard 1/2 is there" in again.output
     checked = run(app, ["store", "check", str(store)])
     assert f"{store} is sound: 2 finished runs" in checked.output
     with Store(store) as opened:
@@ -172,3 +172,37 @@ def test_how_to_go_on_names_the_usual_store_and_no_option_that_was_not_given(tmp
     monkeypatch.setattr(_study, "run_study", lambda *_, **__: StudyResult(0, 0, True))
     stopped = CliRunner().invoke(app, ["study", "smoke"])
     assert stopped.output.endswith("Go on with: symbreak study smoke --store study.db\n")
+
+
+def test_a_study_whose_runs_failed_says_so_and_how_to_try_them_again(tmp_path):
+    study, store = tmp_path / "a.toml", tmp_path / "a.db"
+    study.write_text(TEXT.replace("10\n", "1\n"))
+    first, second = StudySpec.load(study).runs()
+    with Store(store) as opened:
+        opened.add_failure(first, "Traceback")
+        opened.add_failure(second, "Traceback")
+    given = ["study", str(study), "--store", str(store)]
+    for dry in ([], ["--dry-run"]):
+        again = CliRunner().invoke(app, [*given, *dry])
+        assert again.exit_code == 1
+        assert "a: nothing new to do of 2 runs\n2 runs failed; why is in the store" in again.output
+        assert f" with: symbreak {shlex.join(given)} --retry-failed\n" in again.output
+        assert "are there" not in again.output
+    part = CliRunner().invoke(app, [*given, "--shard", "1/2"])
+    assert "\n1 run failed" in part.output
+    retried = CliRunner().invoke(app, [*given, "--retry-failed", "--dry-run"])
+    assert (retried.exit_code, "2 runs to do of 2" in retried.output) == (0, True)
+
+
+def test_a_study_with_runs_that_failed_before_does_the_others_and_ends_with_1(tmp_path):
+    study, store = tmp_path / "a.toml", tmp_path / "a.db"
+    study.write_text(TEXT.replace("10\n", "1\n"))
+    with Store(store) as opened:
+        opened.add_failure(next(StudySpec.load(study).runs()), "Traceback")
+    given = ["study", str(study), "--store", str(store), "--workers", "1"]
+    done = CliRunner().invoke(app, given)
+    assert "1 run to do of 2" in done.output
+    assert "; 1 failed before" in done.output
+    assert "1 run added" in done.output
+    assert "\n1 run failed; why is in the store. Try again with: " in done.output
+    assert done.exit_code == 1

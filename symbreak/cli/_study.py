@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,14 +77,14 @@ def study_command(
     check_real("--checkpoint-every", checkpoint_every, 0, 1e9)
     known = Archive(archive).keys if archive else frozenset()
     if dry_run and not store.exists():
-        new = (run for run in _of_shard(spec, part) if run.key not in known)
+        new = (run for run in spec.runs(part) if run.key not in known)
         counts = Counter((run.problem, run.method) for run in new)
         _print_plan(spec, counts, part, workers, n_failed=0)
         return
     with Store(store, read_only=dry_run) as opened:
         todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed, known=known)
         counts = Counter((run.problem, run.method) for run in todo)
-        n_failed = 0 if retry_failed else _count_failed(opened, _of_shard(spec, part), known)
+        n_failed = 0 if retry_failed else _count_failed(opened, spec.runs(part), known)
         for difference in opened.differences(spec):
             console.print(f"Note: {difference}; they are kept apart.", markup=False, soft_wrap=True)
         if dry_run:
@@ -184,10 +183,6 @@ def _print_failed(n_failed: int, again: list[str]) -> None:
         markup=False,
         soft_wrap=True,
     )
-
-
-def _of_shard(spec: StudySpec, shard: tuple[int, int]) -> Iterator[RunSpec]:
-    return islice(spec.runs(), shard[0] - 1, None, shard[1])
 
 
 def _count_failed(store: Store, runs: Iterator[RunSpec], known: Collection[str]) -> int:

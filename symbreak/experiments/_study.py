@@ -21,6 +21,7 @@ from symbreak._support.checks import (
     shown,
     unknown,
 )
+from symbreak._support.random import stream
 from symbreak.experiments._spec import (
     DATA,
     PROBLEM_KEYS,
@@ -157,11 +158,21 @@ class StudySpec:
         """Number of runs of the whole study."""
         return self.repetitions * len(self.pairs())
 
-    def runs(self) -> Iterator[RunSpec]:
-        """Every run, repetition by repetition, so that a study cut short is balanced."""
+    def runs(self, shard: tuple[int, int] = (1, 1)) -> Iterator[RunSpec]:
+        """Every run, repetition by repetition, so that a study cut short is balanced.
+
+        Args:
+            shard: ``(i, n)`` gives the i-th of n parts. The runs of each repetition are dealt out
+                in an order of its own, the same for all studies of that size, so that no shard
+                has all runs of a slow method. Further repetitions leave every run in its shard.
+        """
+        i, n = check_shard(shard)
+        pairs = self.pairs()
         for repetition in range(self.repetitions):
-            for problem, method in self.pairs():
-                yield self._run(problem, method, repetition)
+            order = stream(0, "shards", repetition).permutation(len(pairs))
+            for (problem, method), place in zip(pairs, order.tolist(), strict=True):
+                if (repetition * len(pairs) + place) % n == i - 1:
+                    yield self._run(problem, method, repetition)
 
     def first_runs(self) -> Iterator[RunSpec]:
         """The first repetition of every method on every problem."""
@@ -198,6 +209,19 @@ class StudySpec:
             return self.budgets[problem]
         data = problem_of(problem, self.data_seed, "{}", self.data_files.get(problem))
         return data.max_evaluations
+
+
+def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
+    """Return ``(i, n)`` if they are whole numbers with 1 <= i <= n."""
+    try:
+        i, n = shard
+        if not 1 <= check_count("i", i, 1) <= check_count("n", n, 1):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"shard must be (i, n), whole numbers with 1 <= i <= n, got {shown(shard)}."
+        ) from None
+    return int(i), int(n)
 
 
 def built_in_text(name: str) -> str:

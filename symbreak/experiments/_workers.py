@@ -36,7 +36,7 @@ from symbreak.experiments._lock import only_driver
 from symbreak.experiments._run import CHECKPOINT_EVERY, CheckpointError, execute
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._store import Store
-from symbreak.experiments._study import StudySpec
+from symbreak.experiments._study import StudySpec, check_shard
 from symbreak.training import Progress
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def run_study(
         spec: From ``StudySpec.load``, or what that takes.
         store: Where results go; a path is opened or made.
         workers: Processes; 0 means one per core. Results do not depend on it.
-        shard: ``(i, n)`` takes every n-th run, the i-th first: for job arrays.
+        shard: ``(i, n)`` takes the i-th of n parts of the runs: for job arrays.
         retry_failed: Also try again what failed before.
         known: Keys of runs to leave out, such as ``Archive.keys``.
         imports: Names of modules that add methods or problems of your own; they are imported here
@@ -174,19 +174,6 @@ def _check_keys(known: Collection[str]) -> Collection[str]:
     return known
 
 
-def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
-    """Return ``(i, n)`` if they are whole numbers with 1 <= i <= n."""
-    try:
-        i, n = shard
-        if not 1 <= check_count("i", i, 1) <= check_count("n", n, 1):
-            raise ValueError
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"shard must be (i, n), whole numbers with 1 <= i <= n, got {shown(shard)}."
-        ) from None
-    return int(i), int(n)
-
-
 def missing_runs(
     spec: StudySpec,
     store: Store,
@@ -198,12 +185,10 @@ def missing_runs(
     """The runs that ``run_study`` would do, in its order."""
     check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
     check_kind("store", store, Store, "Store(path)")
-    i, n = check_shard(shard)
     return (
         run
-        for number, run in enumerate(spec.runs())
-        if number % n == i - 1
-        and run.key not in known
+        for run in spec.runs(check_shard(shard))
+        if run.key not in known
         and not store.has(run.key)
         and (retry_failed or not store.has_failed(run.key))
     )

@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,45 @@ def test_every_run_has_its_own_key_and_seed():
 
 def test_repetitions_come_one_after_the_other():
     assert [run.repetition for run in runs(MINIMAL + "repetitions = 3")] == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 72, 1000])
+def test_shards_are_disjoint_complete_and_of_equal_size(n):
+    spec = StudySpec.load("smoke")
+    shards = [[run.key for run in spec.runs((i, n))] for i in range(1, n + 1)]
+    keys = [run.key for run in spec.runs()]
+    assert sorted(key for shard in shards for key in shard) == sorted(keys)
+    assert {len(shard) for shard in shards} <= {len(keys) // n, len(keys) // n + 1}
+    assert all(shard == [key for key in keys if key in shard] for shard in shards)
+
+
+def test_no_shard_has_all_runs_of_a_method_or_a_problem():
+    """Though their number is that of the methods, or of all pairs of problem and method."""
+    text = 'problems = ["syn5", "sinc"]\nmethods = ["DE", "DE-SB", "CMA-ES"]\nrepetitions = 50'
+    spec = StudySpec.parse(text, try_runs=False)
+    for n in (2, 3, 6):
+        for i in range(1, n + 1):
+            runs = list(spec.runs((i, n)))
+            assert len(runs) == 300 // n
+            for name in ("method", "problem"):
+                counts = Counter(getattr(run, name) for run in runs)
+                assert len(counts) == len(getattr(spec, f"{name}s"))
+                assert max(counts.values()) < 2 * min(counts.values())
+
+
+def test_the_division_into_shards_is_the_same_for_ever():
+    """Tasks of a job array need not agree on anything but i and n; repetitions may be added."""
+    text = 'problems = ["syn5", "sinc"]\nmethods = ["DE", "DE-SB"]\nrepetitions = 3'
+    spec, longer = (
+        StudySpec.parse(t, try_runs=False)
+        for t in (text, text.replace("3", "9") + "\nseed = 5\ndata_seed = 6")
+    )
+    for i in (1, 2, 3):
+        places = [(run.problem, run.method, run.repetition) for run in spec.runs((i, 3))]
+        more = [(run.problem, run.method, run.repetition) for run in longer.runs((i, 3))]
+        assert places == [place for place in more if place[2] < 3]
+    first = [(run.problem, run.method) for run in spec.runs((1, 4))]
+    assert first == [("syn5", "DE"), ("sinc", "DE"), ("sinc", "DE-SB")]
 
 
 @pytest.mark.parametrize(

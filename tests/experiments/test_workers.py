@@ -148,7 +148,7 @@ def test_a_killed_study_goes_on_where_it_was(study, uninterrupted, tmp_path, vic
 def test_a_checkpoint_is_really_used(study, uninterrupted, tmp_path):
     """A run that was killed starts from its checkpoint, not from the beginning."""
     spec, path = StudySpec.load(study), tmp_path / "a.db"
-    run = next(iter(spec.runs()))
+    (run,) = spec.runs((1, 12))
     training = run.start()
     while training.progress.n_evaluations < 15_000:
         training.step()

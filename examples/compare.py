@@ -28,7 +28,7 @@ def main(out=OUT, budget=30_000):
         np.savetxt(Path(folder, "mine.csv"), table, delimiter=",", header="x,y", comments="")
         Path(folder, "study.toml").write_text(STUDY.format(budget=budget))
         run_study(Path(folder, "study.toml"), Path(folder, "study.db"), workers=1)
-        with Store(Path(folder, "study.db")) as store:
+        with Store(Path(folder, "study.db"), create=False) as store:
             results = Results.of(store)
     print(results.pairwise[["a", "b", "p", "p_holm", "a12"]].to_string(index=False))
     looks = results.looks("DE")

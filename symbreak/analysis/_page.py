@@ -96,18 +96,22 @@ def _lead(results: Results) -> Iterator[Figure]:
     if results.runs.empty:
         return
     problem, family = results.typical
+    caption = "A line is the median of all runs, its band holds the middle half of them. Lower is "
+    caption += "better."
+    if len(results.gains) > 1:
+        caption += " A typical problem: breaking gains here what it gains in the median of all."
     yield figure(
         "lead-convergence",
         _charts.convergence_chart(results.curves, problem, results.looks(family, problem)),
-        "A line is the median of all runs, its band holds the middle half of them. Lower is "
-        "better. A typical problem: breaking gains here what it gains in the median of all.",
+        caption,
         title=f"Training {problem} with {family}: best error so far",
     )
-    yield figure(
-        "lead-relative",
-        relative_chart(results.summary, results.lineup),
-        "Every method on every problem; the further left the better, at 1 the best of all.",
-    )
+    if results.runs["method"].nunique() > 1:
+        yield figure(
+            "lead-relative",
+            relative_chart(results.summary, results.lineup),
+            "Every method on every problem; the further left the better, at 1 the best of all.",
+        )
 
 
 def _overview(results: Results) -> Iterator[Figure]:

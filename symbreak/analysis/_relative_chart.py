@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from textwrap import wrap
+from typing import Any
+
 import altair as alt
 import numpy as np
 import pandas as pd
@@ -9,6 +14,7 @@ import pandas as pd
 from symbreak.analysis._arguments import check_frame, check_lineup
 from symbreak.analysis._lineup import Lineup
 from symbreak.analysis._style import (
+    FONT_SIZE,
     GREY,
     ROLE_LOOKS,
     VARIANT_LOOKS,
@@ -28,6 +34,9 @@ ROLE_WORDS = {
     "variant": "other variants",
 }
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+#: Longer names of problems are wrapped: characters of a line, and at most so many lines.
+LABEL_WIDTH, LABEL_LINES = 18, 8
+LINE_HEIGHT = FONT_SIZE + 2  # Vega's
 
 
 def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
@@ -54,10 +63,19 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
     color_legend = alt.Legend(columns=2)
     ticks = log_ticks(1, max(2.0, float(data["multiple"].max())))
     scale = alt.Scale(type="log", domain=[0.95, 1.1 * max(2.0, float(data["multiple"].max()))])
+    labels = _wrapped(data["problem"])
+    n_lines = max(map(len, labels.values()))
     lines = alt.Axis(
-        title=None, ticks=False, domain=False, grid=True, labelPadding=10, labelLimit=110
+        title=None,
+        ticks=False,
+        domain=False,
+        grid=True,
+        labelPadding=10,
+        labelLimit=110,
+        **_in_lines(labels, n_lines),
     )
-    chart = alt.Chart(data, width=WIDTH, height=alt.Step(26)).mark_point(
+    step = alt.Step(max(26, LINE_HEIGHT * n_lines / len(families)))  # of a family in its row
+    chart = alt.Chart(data, width=WIDTH, height=step).mark_point(
         filled=True, size=60, opacity=1, fillOpacity=0.85, stroke=GREY, strokeWidth=0.5
     )
     encoded = chart.encode(
@@ -78,6 +96,31 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
         ],
     )
     return styled(encoded.properties(title=title))
+
+
+def _wrapped(names: Iterable[str]) -> dict[str, list[str]]:
+    """The lines of each name, the same number for all; what is far too long is cut inside."""
+    lines = {name: wrap(name, LABEL_WIDTH) or [name] for name in names}
+    half = LABEL_LINES // 2
+    for name, parts in lines.items():
+        if len(parts) > LABEL_LINES:
+            lines[name] = [*parts[:half], "…", *parts[1 - half :]]
+    n = max(map(len, lines.values()))
+    above = {name: (n - len(parts)) // 2 for name, parts in lines.items()}
+    return {
+        name: [*[""] * above[name], *parts, *[""] * (n - len(parts) - above[name])]
+        for name, parts in lines.items()
+    }
+
+
+def _in_lines(labels: dict[str, list[str]], n_lines: int) -> dict[str, Any]:
+    """What an axis needs for labels of several lines; Vega has the first of them at the tick."""
+    if n_lines == 1:
+        return {}
+    return {
+        "labelExpr": f"({json.dumps(labels)})[datum.label]",
+        "labelOffset": -LINE_HEIGHT * (n_lines - 1) / 2,
+    }
 
 
 def _multiples(summary_frame: pd.DataFrame, lineup: Lineup) -> pd.DataFrame:

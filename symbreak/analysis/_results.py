@@ -130,8 +130,8 @@ class Results:
         return finite.loc[rows].reset_index(drop=True)
 
     @cached_property
-    def typical(self) -> tuple[str, str]:
-        """The problem and family where breaking gains the median of what it gains elsewhere."""
+    def gains(self) -> list[tuple[float, str, str]]:
+        """What breaking gains, rising: the plain mean over its own, the problem and the family."""
         means = self.summary.set_index(["problem", "method"])["mean"]
         gains = []
         for problem in self.problems:
@@ -140,9 +140,14 @@ class Results:
                 plain, breaking = (means.get((problem, method), np.nan) for method in pair)
                 if breaking > 0 and np.isfinite(plain):
                     gains.append((plain / breaking, problem, family))
-        if not gains:
+        return sorted(gains)
+
+    @property
+    def typical(self) -> tuple[str, str]:
+        """The problem and family where breaking gains the median of what it gains elsewhere."""
+        if not self.gains:
             return tuple(self.runs.iloc[0][["problem", "family"]])
-        return sorted(gains)[(len(gains) - 1) // 2][1:]
+        return self.gains[(len(self.gains) - 1) // 2][1:]
 
     @cached_property
     def kruskal_wallis(self) -> pd.DataFrame:

@@ -166,17 +166,18 @@ def warning_sentences(results: Results) -> list[str]:
     cells = results.runs.groupby(["problem", "method"])[kinds].nunique().max(axis=1)
     mixed = [f"{method} on {problem}" for problem, method in cells[cells > 1].index]
     sentences = []
-    pairs = results.pairwise
-    if len(pairs) and (pairs[["n_a", "n_b"]].min(axis=1) < FEW).any():
+    fewest = results.pairwise[["n_a", "n_b"]].min(axis=1)
+    if fewest.between(1, FEW - 1).any():  # a method that was not run has no test at all
         sentences.append(f"With fewer than {FEW} repetitions a test can hardly show a difference.")
     if mixed:
         sentences.append(f"Runs with different budgets or settings are pooled: {', '.join(mixed)}.")
     missing: pd.DataFrame = results.missing
     if len(missing):
-        total = int(missing["planned"].sum())
+        total, n = int(missing["planned"].sum()), int(missing["missing"].sum())
         sentences.append(
-            f"{count(int(missing['missing'].sum()), 'planned run')} of {total:,} on "
-            f"{count(missing['problem'].nunique(), 'problem')} are still missing."
+            f"{count(n, 'planned run')} of {total:,} on "
+            f"{count(missing['problem'].nunique(), 'problem')} {'is' if n == 1 else 'are'} still "
+            "missing."
         )
     return [*sentences, *_failure_sentences(results)]
 

@@ -25,6 +25,22 @@ def test_errors_are_multiples_of_the_smallest_of_all_families():
     assert rows["breaking"].tolist() == ["no breaking", "fixed rules", "towards the optimum"] * 2
 
 
+def test_long_names_of_problems_are_wrapped_and_stay_different():
+    words = "mine (data redrawn from {} by division 2)"
+    names = ["sinc", words.format("a1b2c3d4"), words.format("5e6f7a8b")]
+    picture = svg(relative_chart(summary_frame(names), lineup_of((*DE, *CMA))))
+    for line in ("sinc", "mine (data redrawn", "from a1b2c3d4 by", "from 5e6f7a8b by"):
+        assert f">{line}<" in picture
+    assert "…" not in picture
+
+
+def test_far_too_long_names_are_cut_inside():
+    names = ["x" * 200 + "a", "x" * 200 + "b"]
+    picture = svg(relative_chart(summary_frame(names), lineup_of((*DE, *CMA))))
+    assert picture.count(">…<") == 2
+    assert picture.count("xa<") == picture.count("xb<") == 1
+
+
 def test_the_heat_map_prints_numbers_in_blocks_and_the_best_in_bold():
     chart = matrix.heat_map(summary_frame(), lineup_of((*DE, *CMA)))
     assert len(rows_of(chart, "text")) == 12

@@ -6,14 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from symbreak.analysis import conclusions, separation_chart, write_report
+from symbreak.analysis import Results, conclusions, separation_chart, write_report
 from symbreak.analysis._figures import FigureFiles, figure
+from symbreak.analysis._words import warning_sentences
 from symbreak.experiments import Store, StudySpec, run_study
 
 EVIL = "<script>alert(1)</script>\\u001b[31m\\u2028[/x]"  # as TOML spells it
@@ -131,6 +133,28 @@ def test_a_study_of_which_all_runs_failed_gives_a_page_that_says_so(tmp_path):
     said = "2 runs failed; --retry-failed tries them again."
     assert conclusions(report.results) == ["The store holds no finished run yet.", said]
     assert said in report.page.read_text()
+
+
+def test_a_single_method_gives_a_page_without_what_has_nothing_to_say(tmp_path):
+    text = 'problems = ["syn5"]\nmethods = ["DE"]\nrepetitions = 2\nbudgets = { syn5 = 400 }'
+    run_study(StudySpec.parse(text), tmp_path / "a.db", workers=1)
+    page = write_report(tmp_path / "a.db", tmp_path / "r", formats=()).page.read_text()
+    assert "figure-lead-convergence" in page
+    for words in ("What the numbers say", "breaking gains", "figure-lead-relative"):
+        assert words not in page
+
+
+def test_a_warning_of_few_repetitions_is_about_methods_that_were_run(store):
+    with Store(store, create=False) as opened:
+        results = Results.of(opened)
+    assert warning_sentences(results) == []
+    runs = results.runs
+    without = runs[(runs["problem"] != "sinc") | (runs["method"] != "DE-SB")]
+    assert "fewer than 5" not in " ".join(warning_sentences(replace(results, runs=without)))
+    (few,) = runs[(runs["problem"] == "sinc") & (runs["method"] == "DE-SB")].index[:1]
+    said = warning_sentences(replace(results, runs=runs.drop(index=few)))
+    assert said[0] == "With fewer than 5 repetitions a test can hardly show a difference."
+    assert said[1] == "1 planned run of 5 on 1 problem is still missing."
 
 
 def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):

@@ -111,6 +111,8 @@ class StudySpec:
         if isinstance(source, str) and source in BUILT_IN:
             return cls.parse(built_in_text(source), name=source)
         path = check_path("a study", source)
+        if path.is_dir():
+            raise ValueError(f"{str(source)!r} is a folder; give a study file, in TOML.")
         if not path.is_file():
             raise ValueError(
                 f"no study file {str(source)!r}; give a TOML file or one of the built-in studies "
@@ -259,8 +261,15 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         check_keys(f"[method.{method}]", settings, known)
         with _error_context(f"[method.{method}]"):
             _names({"problems": problems, **settings}, "problems", "problem", problems)
+    check_keys("[data_file]", files, problems)
     for table, settings in files.items():
         check_keys(f"[data_file.{table}]", settings, FILE_KEYS)
+        undivided = not settings.get("validation") and not settings.get("test")
+        if raw.get("data") == "redrawn" and undivided:
+            raise ValueError(
+                f'[data_file.{table}]: data = "redrawn" divides the rows anew for each repetition, '
+                'but they are all for training; give validation or test, or data = "fixed".'
+            )
     with _error_context("[budgets]"):
         budgets = {key: check_count(key, value, 1) for key, value in budgets.items()}
     return StudySpec(

@@ -153,7 +153,7 @@ def test_data_files_travel(cluster, tmp_path):
     table.write_text("x,y\n" + "".join(f"{i},{i * i % 7}\n" for i in range(30)))
     spec = StudySpec.parse(
         'problems = ["mine"]\nmethods = ["DE-SB"]\nrepetitions = 4\ndata = "redrawn"\n'
-        'budgets.mine = 400\ndata_file.mine.file = "mine.csv"',
+        'budgets.mine = 400\ndata_file.mine = { file = "mine.csv", test = 0.2 }',
         folder=tmp_path,
     )
     run_study(spec, tmp_path / "local.db", workers=1)

@@ -219,6 +219,11 @@ def test_arrays_in_an_npz_file_become_a_problem(tmp_path):
         ('problems = ["two-circles"]\nmethods = ["DE-SB-BF"]', "1,179,648 replicas"),
         (MINIMAL + '[data_file.sinc]\nfile = "x.csv"', "has a problem of that name already"),
         (DATA_FILE, r"\[data_file.mine\]: there is no data file 'mine.csv'"),
+        (MINIMAL + '[data_file.m]\nfile = "x.csv"', r"\[data_file\]: unknown key 'm'"),
+        (
+            'data = "redrawn"\n' + DATA_FILE,
+            r'\[data_file.mine\]: data = "redrawn" divides .* give validation or test, or',
+        ),
         (MINIMAL + "repetitions = 1_000_000_000_000", "a study has at most 10,000,000 runs"),
         (MINIMAL + "data_seed = 1208925819614629174706176", "data_seed must be below 2.63"),
         (MINIMAL + "x = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
@@ -264,6 +269,20 @@ def test_an_npz_with_objects_is_refused_and_not_executed(tmp_path):
     np.savez(tmp_path / "mine.npz", X=np.array([{"a": 1}], dtype=object), y=np.zeros(1))
     with pytest.raises(ValueError, match=r"not an .npz file of plain arrays"):
         StudySpec.parse(DATA_FILE.replace(".csv", ".npz"), folder=tmp_path)
+
+
+def test_a_folder_is_no_study_file(tmp_path):
+    with pytest.raises(ValueError, match="is a folder; give a study file, in TOML"):
+        StudySpec.load(tmp_path)
+
+
+def test_rows_of_a_data_file_are_divided_anew_where_data_are_redrawn(table):
+    text = 'data = "redrawn"\nrepetitions = 2\n' + DATA_FILE
+    for share in ("validation = 0.25", "test = 0.25"):
+        first, second = runs(text + share, folder=table)
+        assert set(map(tuple, first.load_problem().train.X)) != set(
+            map(tuple, second.load_problem().train.X)
+        )
 
 
 def test_a_missing_study_names_the_built_in_ones():

@@ -58,6 +58,15 @@ class Method:
     polish: Polish = field(default="none", kw_only=True)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.optimizer, type) or not issubclass(self.optimizer, Optimizer):
+            raise ValueError(
+                f"optimizer must be a subclass of Optimizer, got {shown(self.optimizer)}."
+            )
+        if not callable(self.breaking):
+            raise ValueError(
+                "breaking must make a breaking for a topology, such as NoBreaking or "
+                f"ProximityBreaking, got {shown(self.breaking)}."
+            )
         check_choice("role", self.role, get_args(Role))
         check_choice("polish", self.polish, POLISHES)
 

@@ -58,6 +58,19 @@ def test_settings_of_a_method_are_those_of_its_constructors():
     }
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "breaking", "message"),
+    [
+        (DE, None, "breaking must make a breaking for a topology, such as NoBreaking .* got None"),
+        (None, NoBreaking, "optimizer must be a subclass of Optimizer, got None"),
+        (dict, NoBreaking, "optimizer must be a subclass of Optimizer, got .*dict"),
+    ],
+)
+def test_what_makes_no_search_is_refused(optimizer, breaking, message):
+    with pytest.raises(ValueError, match=message):
+        Method(optimizer, breaking, family="DE", role="plain")
+
+
 def test_a_role_that_nothing_compares_is_refused():
     with pytest.raises(ValueError, match="unknown role 'best'"):
         Method(DE, NoBreaking, family="DE", role="best")

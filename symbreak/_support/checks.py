@@ -97,6 +97,14 @@ def check_path(name: str, value: object) -> Path:
     return path
 
 
+def check_folder(name: str, value: object) -> Path:
+    """Return ``value`` as a path if a folder is there, or nothing yet."""
+    path = check_path(name, value)
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"this needs a folder, and {path} is a file; give another name.")
+    return path
+
+
 def _can_be_named(text: str) -> bool:
     try:
         return bool(os.fsencode(text))

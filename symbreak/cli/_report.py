@@ -37,7 +37,7 @@ def report_command(
     formats = _parse_formats(figures)
     if watch:
         _watch(store, out, open_page)
-        console.print("Writing the last report, with its figures.")
+        console.print(f"Writing the last report{', with its figures' if formats else ''}.")
     report = _write(store, out, formats, 0)
     _print_conclusions(report)
     if open_page and not watch:

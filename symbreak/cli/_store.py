@@ -40,11 +40,13 @@ def merge(
 def check(store: StorePath) -> None:
     """Check a store to the last byte, and say in words what is wrong."""
     faults = check_store(store)
+    if faults and faults[0].startswith(("store ", "no store ")):  # it could not be opened
+        fail(faults[0], code=1)
     if faults:
         fail("\n  ".join([f"{store} is not sound:", *faults]), code=1)
     with Store(store, create=False, read_only=True) as opened:
         _say(
-            f"{store} is sound: {opened.count('run'):,} finished runs, "
+            f"{store} is sound: {counted(opened.count('run'), 'finished run')}, "
             f"{opened.count('failure'):,} failed, {opened.count('checkpoint'):,} under way"
         )
 
@@ -57,7 +59,7 @@ def archive(
     """Keep the results as small plain files that can be committed; a report reads them too."""
     with Store(store, create=False) as opened:
         written = write_archive(opened, folder)
-    _say(f"{len(written):,} files written in {folder}")
+    _say(f"{counted(len(written), 'file')} written in {folder}")
 
 
 @app.command()

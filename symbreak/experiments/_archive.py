@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from symbreak._support.checks import check_kind, check_path
+from symbreak._support.checks import check_folder, check_kind, check_path
 from symbreak.experiments._errors import StoreError
 from symbreak.experiments._export import file_name
+from symbreak.experiments._schema import ARCHIVE_HEAD as HEAD
 from symbreak.experiments._store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = 1
-HEAD = "archive.json"
 #: The frames of a store that are kept, and the digits of their numbers; None keeps all.
 TABLES = {"runs": None, "curves": 6, "rates": 6, "traces": 4, "spread": 4}
 #: Of the points of a curve whose evaluations lie within this factor the last is kept.
@@ -48,7 +48,7 @@ def write_archive(store: Store, folder: str | Path) -> list[Path]:
         ValueError: if there are different runs of the same problem, method and repetition.
     """
     check_kind("store", store, Store, "Store(path)")
-    folder = check_path("folder", folder)
+    folder = check_folder("folder", folder)
     old = read_archive(folder) if (folder / HEAD).exists() else None
     new = _frames(store)
     _check_names(new["runs"], old.frame() if old else new["runs"], folder)

@@ -16,7 +16,7 @@ from symbreak.experiments._columns import FORMAT, Row
 from symbreak.experiments._errors import StoreError, translate_errors
 from symbreak.experiments._migrations import format_of, migrate
 from symbreak.experiments._rows import check_rows, insert_row, read_rows
-from symbreak.experiments._schema import APPLICATION_ID, TABLES
+from symbreak.experiments._schema import APPLICATION_ID, ARCHIVE_HEAD, TABLES
 
 
 class Database:
@@ -31,9 +31,7 @@ class Database:
     def __init__(self, path: Path, *, create: bool, read_only: bool = False) -> None:
         self.path = path
         if path.is_dir():
-            raise StoreError(
-                f"store {path}: that is a folder; give a file, such as {path / 'study.db'}."
-            )
+            raise StoreError(f"store {path}: {_instead_of_a_file(path)}")
         if not path.exists() and (read_only or not create):
             raise StoreError(f"no store at {path}. Run a study first, with --store {path}.")
         self.read_only = read_only or (path.exists() and not _is_writable(path))
@@ -118,6 +116,15 @@ class Database:
             raise StoreError(f"store {self.path}: {error}") from error
 
 
+def _instead_of_a_file(folder: Path) -> str:
+    if ARCHIVE_HEAD in os.listdir(folder):
+        return (
+            "that is an archive, for 'symbreak report' and 'symbreak study --archive'; give the "
+            "file of a store."
+        )
+    return f"that is a folder; give a file, such as {folder / 'study.db'}."
+
+
 def _open(path: Path, *, create: bool, read_only: bool) -> sqlite3.Connection:
     """A connection to a whole store of the present format."""
     connection = _connect(path, read_only)
@@ -187,11 +194,13 @@ def _check(connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise StoreError("this SQLite file was not written by symbreak.")
     version = format_of(connection)
-    if not 1 <= version <= FORMAT:
+    if version > FORMAT:
         raise StoreError(
-            f"it has format {version}, this symbreak reads formats up to {FORMAT}; upgrade "
-            "symbreak."
+            f"it has format {version}, of a newer version; this symbreak reads formats up to "
+            f"{FORMAT}; upgrade symbreak."
         )
+    if version < 1:
+        raise StoreError(f"it is damaged: it has format {version}. Restore a copy.")
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise StoreError(f"it is damaged: {verdict}. Restore a copy, or merge the shards again.")

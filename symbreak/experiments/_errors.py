@@ -16,6 +16,9 @@ class ClusterError(RuntimeError):
     """A cluster cannot be used, or was lost; the message says why and what to do."""
 
 
+#: Where a check of all bytes says more; the check itself leaves it out.
+SEE_CHECK = "; 'symbreak store check' says more"
+
 #: Parts of SQLite's messages, and ours.
 _MEANINGS = {
     "disk is full": "the disk is full. Free some space and start again; finished runs are safe",
@@ -23,8 +26,7 @@ _MEANINGS = {
     "unable to open": "it cannot be opened. Does its folder exist, and may you write there",
     "locked": "another process keeps it locked. Wait for that to finish and start again",
     "not a database": "it is not a store: not an SQLite file, or its beginning is damaged",
-    "malformed": "it is damaged. 'symbreak store check' says more; restore a copy, or merge the "
-    "shards again",
+    "malformed": f"it is damaged{SEE_CHECK}. Restore a copy, or merge the shards again",
     "disk i/o error": "reading or writing failed. Is the disk full or damaged",
     "no such": "it is damaged: its tables are not those of a store. Restore a copy",
     "decode": "it is damaged: a text in it is not UTF-8. Restore a copy",

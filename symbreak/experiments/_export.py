@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from symbreak._support.checks import check_kind, check_path
+from symbreak._support.checks import check_folder, check_kind
 from symbreak._version import __version__
 from symbreak.experiments._store import Store
 
@@ -14,7 +14,7 @@ from symbreak.experiments._store import Store
 def export_csv(store: Store, folder: str | Path) -> list[Path]:
     """Write runs, curves, rates, traces and spread as CSV files into a folder."""
     check_kind("store", store, Store, "Store(path)")
-    folder = check_path("folder", folder)
+    folder = check_folder("folder", folder)
     folder.mkdir(parents=True, exist_ok=True)
     frames = {
         "runs": store.frame(),
@@ -34,7 +34,7 @@ def export_ioh(store: Store, folder: str | Path) -> list[Path]:
     A repetition is a run on instance 1; the function is the problem, its value the error.
     """
     check_kind("store", store, Store, "Store(path)")
-    folder = check_path("folder", folder)
+    folder = check_folder("folder", folder)
     facts = store.problems()
     numbers = {name: number for number, name in enumerate(facts, start=1)}
     written = []

@@ -13,7 +13,7 @@ from symbreak._support.checks import check_path, shown
 from symbreak.experiments._codec import inflate
 from symbreak.experiments._columns import Row, fingerprint, packed_of, read_model
 from symbreak.experiments._database import Database
-from symbreak.experiments._errors import StoreError
+from symbreak.experiments._errors import SEE_CHECK, StoreError
 from symbreak.experiments._identity import agree
 from symbreak.experiments._schema import TABLES
 
@@ -145,7 +145,7 @@ def check_store(path: str | Path) -> list[str]:
         with closing(Database(path, create=False, read_only=True)) as database:
             return [*_row_faults(database), *database.faults(), *_result_faults(database)]
     except StoreError as error:
-        return [str(error)]
+        return [str(error).replace(SEE_CHECK, "")]
 
 
 def _row_faults(database: Database) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from symbreak.experiments._columns import Row
-from symbreak.experiments._errors import StoreError
+from symbreak.experiments._errors import SEE_CHECK, StoreError
 from symbreak.experiments._schema import TABLES
 
 
@@ -40,8 +40,8 @@ def read_rows(
     for row, sound in check_rows(connection, table, condition, values, version):
         if not sound:
             raise StoreError(
-                f"it is damaged: a row of {table} is not what was written. 'symbreak store check' "
-                "says more; restore a copy, or merge the shards again."
+                f"it is damaged: a row of {table} is not what was written{SEE_CHECK}. Restore a "
+                "copy, or merge the shards again."
             )
         yield row
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from symbreak.experiments._columns import FORMAT, RUN, Column
 
 APPLICATION_ID = 0x53594D42  # "SYMB"
+ARCHIVE_HEAD = "archive.json"  # what tells an archive from other folders
 
 #: In every table: a hash of all the rest of the row, verified whenever it is read.
 CHECKSUM = Column("checksum", "TEXT NOT NULL", since=2, before="''")

@@ -219,7 +219,7 @@ def test_a_store_of_another_program_or_version_is_refused(tmp_path, full):
     newer = sqlite3.connect(full)
     newer.execute("PRAGMA user_version = 99")
     newer.close()
-    with pytest.raises(StoreError, match=r"has format 99, .* reads formats up to 2; upgrade"):
+    with pytest.raises(StoreError, match=r"has format 99, of a newer version; .* up to 2; up"):
         Store(full)
 
 
@@ -227,6 +227,9 @@ def test_a_missing_store_a_folder_and_a_missing_folder_are_refused(tmp_path):
     with pytest.raises(StoreError, match="no store at"):
         Store(tmp_path / "a.db", create=False)
     with pytest.raises(StoreError, match="that is a folder"):
+        Store(tmp_path)
+    (tmp_path / "archive.json").touch()
+    with pytest.raises(StoreError, match="that is an archive"):
         Store(tmp_path)
     with pytest.raises(StoreError, match="Does its folder exist"):
         Store(tmp_path / "no" / "a.db")

@@ -1,6 +1,9 @@
 """What ``symbreak study`` and ``symbreak store`` print."""
 
+import contextlib
 import shlex
+import sqlite3
+import subprocess
 import sys
 from collections import Counter
 
@@ -142,6 +145,58 @@ def test_a_study_says_that_the_store_has_another_problem_of_that_name(tmp_path):
     study.write_text(study.read_text() + "[problem.syn5]\nhidden = [2]\n")
     said = run(app, ["study", str(study), "--store", str(store), "--dry-run"]).output
     assert "the store has runs of syn5 (1-3-1); this is syn5 (1-2-1)" in said
+
+
+@pytest.fixture
+def single(tmp_path):
+    """A store with one run."""
+    (run, *_) = StudySpec.parse(TEXT).runs()
+    training = run.start()
+    while not training.finished:
+        training.step()
+    with Store(tmp_path / "a.db") as store:
+        store.add(run, training.record())
+    return tmp_path / "a.db"
+
+
+def said_of(*command):
+    """Exit code of a command and all that it printed, on one line."""
+    command = [sys.executable, "-m", "symbreak", *map(str, command)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def test_a_check_says_what_is_wrong_and_not_to_check(single):
+    code, said = said_of("store", "check", single)
+    assert (code, said.endswith("is sound: 1 finished run, 0 failed, 0 under way")) == (0, True)
+    content = single.read_bytes()
+    single.write_bytes(content[: len(content) // 2])
+    code, said = said_of("store", "check", single)
+    assert (code, "it is damaged. Restore a copy" in said) == (1, True)
+    assert "store check" not in said
+    single.write_bytes(content)
+    with contextlib.closing(sqlite3.connect(single, isolation_level=None)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    code, said = said_of("store", "check", single)
+    assert (code, "has format 99, of a newer version" in said) == (1, True)
+    assert "not sound" not in said
+
+
+def test_files_are_not_taken_for_folders(single, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for command in (["export", single, "--csv"], ["export", single, "--ioh"], ["archive", single]):
+        code, said = said_of("store", *command, file)
+        assert (code, f"this needs a folder, and {file} is a file" in said) == (2, True)
+    assert file.read_text() == "mine"
+
+
+def test_a_dry_run_with_nothing_to_do_prints_one_line(single, tmp_path):
+    study = tmp_path / "a.toml"
+    study.write_text(TEXT.replace('"syn5", "sinc2d"', '"syn5"').replace("sinc2d = 1000", ""))
+    study.write_text(study.read_text().replace("10\n", "1\n", 1))
+    code, said = said_of("study", study, "--store", single, "--dry-run")
+    assert (code, said) == (0, "a: nothing to do, the only run is there")
 
 
 def test_an_empty_file_is_not_a_sound_store(tmp_path):

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from symbreak import (
     METHODS,
@@ -23,7 +20,6 @@ from symbreak import (
     Topology,
     load_problem,
     problem_names,
-    train,
     training,
 )
 from symbreak._support.checks import unknown
@@ -31,7 +27,7 @@ from symbreak._support.interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import CHARTS, check_out, console, few, shown
-from symbreak.fitting import classified, is_worthwhile, with_validated_ridge
+from symbreak.cli._train_view import Found, finished, last_step, run_methods
 from symbreak.inspection import is_constant
 from symbreak.models import Model
 from symbreak.problems import read_problem, read_table
@@ -165,7 +161,7 @@ def train_command(
     _say_what(problem)
     stop = threading.Event()
     with deferred_interrupts(stop.set):
-        found = _run(problem, names, {**options, "max_time": max_time}, stop)
+        found = run_methods(problem, names, {**options, "max_time": max_time}, stop)
         _finish(problem, found, stop, out, plot)
     if stop.is_set():
         console.print("Stopped early; this is the best so far.")
@@ -267,109 +263,6 @@ def _say_what(problem: Problem) -> None:
     )
 
 
-class Found(NamedTuple):
-    """What a method found.
-
-    Attributes:
-        record: Of its run; with one method, its model is in its last form.
-        seen: Rows (evaluations, error) of the network on its way, without the ridge, where that
-            sets itself: the record has errors of searches only.
-    """
-
-    record: RunRecord
-    seen: list[tuple[int, float]]
-
-
-def _run(
-    problem: Problem,
-    names: list[str],
-    options: dict[str, Any],
-    stop: threading.Event,
-) -> list[Found]:
-    """Train with one method after the other, until there is a Ctrl-C."""
-    found = []
-    with _progress() as bars:
-        budget = options["max_time"] or options["max_evaluations"] or problem.max_evaluations
-        tasks = {name: bars.add_task(name, total=budget, says="") for name in names}
-        for name, task in tasks.items():
-            bars.reset(task)  # its clock starts now
-            watch = _Watch(bars, task, stop, options["max_time"])
-            record = train(problem, name, callback=watch, **options)
-            if len(names) == 1:  # the error that is shown is that of what is kept
-                bars.update(task, says=_last_step(problem, record))
-                record = _finished(record, problem, stop)
-            found.append(Found(record, watch.seen if problem.alpha == "auto" else []))
-            bars.update(task, says=f"error {_scores.error_in_words(record, problem)}")
-            if stop.is_set():
-                break
-            bars.update(task, completed=budget)
-    return found
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description:<13}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TextColumn("{task.fields[says]:<15}"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-        console=console,
-    )
-
-
-class _Watch:
-    """A callback that moves a bar ten times a second; generations are much shorter.
-
-    Of a run that ends by time, the bar shows the time.
-
-    Attributes:
-        seen: Rows (evaluations, error without the ridge), one whenever that changes.
-    """
-
-    def __init__(
-        self, bars: Progress, task: TaskID, stop: threading.Event, max_time: float | None
-    ) -> None:
-        self._bars, self._task, self._stop, self._max_time = bars, task, stop, max_time
-        self._started, self._shown_at = time.monotonic(), 0.0
-        self.seen: list[tuple[int, float]] = []
-
-    def __call__(self, progress: training.Progress) -> bool:
-        error = progress.plain_error
-        if math.isfinite(error) and (not self.seen or error != self.seen[-1][1]):
-            self.seen.append((progress.n_evaluations, error))
-        if (now := time.monotonic()) - self._shown_at > 0.1:
-            self._shown_at = now
-            done = progress.n_evaluations if self._max_time is None else now - self._started
-            says = f"error {progress.error_in_words}"
-            self._bars.update(self._task, completed=done, says=says)
-        return self._stop.is_set()
-
-
-def _last_step(problem: Problem, record: RunRecord) -> str:
-    """What is done with a network that was found, in words; empty if nothing is."""
-    if problem.task == "classification" and problem.alpha == "auto":
-        return "polishing its probabilities"
-    worthwhile = record.n_effective is not None and is_worthwhile(problem)
-    return "trying larger ridges" if worthwhile else ""
-
-
-def _finished(record: RunRecord, problem: Problem, stop: threading.Event) -> RunRecord:
-    """With what an estimator makes of its model, too: probabilities, or a validated ridge."""
-    model = record.model
-    if model is None or not _last_step(problem, record):
-        return record
-
-    def may_go_on() -> bool:
-        return not stop.is_set()
-
-    if problem.task == "classification":
-        last = classified(model, problem, may_go_on)[0].model
-    else:
-        last = with_validated_ridge(model, problem, record.alpha, may_go_on).model or model
-    origin = {**model.origin, "error": _scores.kept_error(last, problem)}
-    return dataclasses.replace(record, model=dataclasses.replace(last, origin=origin))
-
-
 def _finish(
     problem: Problem,
     found: list[Found],
@@ -384,10 +277,10 @@ def _finish(
     if best.model is None:  # stopped before anything was found
         return
     seen = next(one.seen for one in found if one.record is best)
-    if len(records) > 1 and (step := _last_step(problem, best)):
+    if len(records) > 1 and (step := last_step(problem, best)):
         console.print(f"Compared as found; the scores below are of the best, after {step}.")
         with console.status(step.capitalize()):
-            best = _finished(best, problem, stop)
+            best = finished(best, problem, stop)
     model = best.model
     assert model is not None
     console.print()

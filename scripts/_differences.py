@@ -11,6 +11,7 @@ from symbreak.analysis._claims import REPETITIONS
 from symbreak.analysis._paper import PAPER_METHODS, TABLE_1
 
 SHARES = (0.4, 0.6, 0.7, 0.8, 0.9, 1.0)
+STUDY = "as in the study"  # among the readings
 METHODS = [method for three in PAPER_METHODS.values() for method in three]
 
 DIFFERENCES_TEXT = """\
@@ -111,7 +112,7 @@ def differences(results: Results, readings: dict[str, Results]) -> Iterator[str]
         earlier = [found for _, _, found in budgets[name][:-1]]
         cells = ["agrees" if agrees else "differs", f"{sum(earlier)} of {len(earlier)}"]
         others = {reading: agrees_with_paper(found, *name) for reading, found in readings.items()}
-        del others["as in the study"]
+        del others[STUDY]
         for wanted in (True, False):
             cells.append(", ".join(reading for reading, found in others.items() if found is wanted))
         yield f"| {', '.join(name)} | {' | '.join(cells)} |"
@@ -200,7 +201,8 @@ def sensitivity(readings: dict[str, Results]) -> Iterator[str]:
                 cells = [_mean(rows.loc[m]) if m in known else "" for m in METHODS]
                 n = int(rows.loc[known, "n"].sum())
                 yield f"| {problem} | {reading} | {n} | {' | '.join(cells)} |"
-                winners = [bool(rows.loc[three[2], "best"]) for three in families]
+                few = reading == STUDY and rows.loc[known, "n"].min() < REPETITIONS
+                winners = [] if few else [bool(rows.loc[m, "best"]) for _, _, m in families]
                 best.setdefault(reading, []).extend(winners)
     yield ""
     counts = [f"{reading}, {sum(found)} of {len(found)}" for reading, found in best.items()]

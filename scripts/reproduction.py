@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from _differences import (
     METHODS,
+    STUDY,
     cell_text,
     complete_families,
     differences,
@@ -112,7 +113,7 @@ calibration of a tenth of a second.
 def page() -> str:
     """The whole page."""
     results, spec = Results.of(Archive(ARCHIVE)), StudySpec.load("paper")
-    readings = {"as in the study": results}
+    readings = {STUDY: results}
     for file in sorted(SENSITIVITY.glob("*.toml"), key=lambda path: path.stem):
         readings[file.stem] = Results.of(Archive(file.with_suffix("")))
     parts = (

@@ -63,18 +63,7 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
     color_legend = alt.Legend(columns=2)
     ticks = log_ticks(1, max(2.0, float(data["multiple"].max())))
     scale = alt.Scale(type="log", domain=[0.95, 1.1 * max(2.0, float(data["multiple"].max()))])
-    labels = _wrapped(data["problem"])
-    n_lines = max(map(len, labels.values()))
-    lines = alt.Axis(
-        title=None,
-        ticks=False,
-        domain=False,
-        grid=True,
-        labelPadding=10,
-        labelLimit=110,
-        **_in_lines(labels, n_lines),
-    )
-    step = alt.Step(max(26, LINE_HEIGHT * n_lines / len(families)))  # of a family in its row
+    axis, step = _problem_axis(data["problem"], len(families))
     chart = alt.Chart(data, width=WIDTH, height=step).mark_point(
         filled=True, size=60, opacity=1, fillOpacity=0.85, stroke=GREY, strokeWidth=0.5
     )
@@ -82,7 +71,7 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
         x=alt.X("multiple:Q", title="times the smallest mean error", scale=scale).axis(
             values=ticks, format="~r"
         ),
-        y=alt.Y("problem:N", sort=list(dict.fromkeys(data["problem"])), axis=lines),
+        y=alt.Y("problem:N", sort=list(dict.fromkeys(data["problem"])), axis=axis),
         yOffset=alt.YOffset("family:N", sort=families, scale=alt.Scale(paddingOuter=0.2)),
         color=alt.Color(
             "breaking:N",
@@ -96,6 +85,17 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
         ],
     )
     return styled(encoded.properties(title=title))
+
+
+def _problem_axis(names: Iterable[str], n_families: int) -> tuple[alt.Axis, alt.Step]:
+    """Names of problems in lines, and the height of a family in the row of its problem."""
+    labels = _wrapped(names)
+    n_lines = max(map(len, labels.values()))
+    lines = _in_lines(labels, n_lines)
+    axis = alt.Axis(
+        title=None, ticks=False, domain=False, grid=True, labelPadding=10, labelLimit=110, **lines
+    )
+    return axis, alt.Step(max(26, LINE_HEIGHT * n_lines / n_families))
 
 
 def _wrapped(names: Iterable[str]) -> dict[str, list[str]]:

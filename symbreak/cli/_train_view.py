@@ -37,7 +37,7 @@ def run_methods(
 ) -> list[Found]:
     """Train with one method after the other, until there is a Ctrl-C."""
     found = []
-    with progress_bars() as bars:
+    with _progress_bars() as bars:
         budget = options["max_time"] or options["max_evaluations"] or problem.max_evaluations
         tasks = {name: bars.add_task(name, total=budget, says="") for name in names}
         for name, task in tasks.items():
@@ -55,7 +55,7 @@ def run_methods(
     return found
 
 
-def progress_bars() -> Progress:
+def _progress_bars() -> Progress:
     return Progress(
         TextColumn("{task.description:<13}"),
         BarColumn(),

@@ -19,7 +19,7 @@ COMMANDS = {
     "predict": "Predict the targets of new data, in the units of the training data.",
     "inspect": "Show a model: its network, where it came from, and how much each input matters.",
     "export": "Write a model as C99, as Python without packages, or as ONNX; scalings are in it.",
-    "problems": "List the paper's problems, or draw one.",
+    "problems": "List the paper's problems and yours, or draw one.",
     "study": "Run every missing run of a study; safe to stop, kill and start again.",
     "report": "Turn a store, finished or still running, into a page with tables and figures.",
     "align": "Reorder and flip the hidden neurons of a network so that it is nearest to another.",

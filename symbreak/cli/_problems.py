@@ -11,6 +11,7 @@ from rich.table import Table
 
 from symbreak import Problem, load_problem, problem_names
 from symbreak.cli._console import CHARTS, check_out, console, shown
+from symbreak.cli._imports import Imports, import_here
 
 #: Where all columns fit beside each other.
 WIDE = 80
@@ -23,8 +24,10 @@ def problems_command(
         Path | None, typer.Option(help="Draw the problem's data here (.html, .svg, .png, .pdf).")
     ] = None,
     data_seed: Annotated[int, typer.Option(help="Seed of the data.")] = 0,
+    imports: Imports = None,
 ) -> None:
-    """List the paper's problems, or draw one."""
+    """List the paper's problems and yours, or draw one."""
+    import_here(imports)
     if plot is not None and name is None:
         raise ValueError(
             "--plot draws one problem; name it, as in: symbreak problems sinc --plot x.svg"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -19,6 +18,7 @@ from rich.table import Table
 
 from symbreak._support.checks import check_count, check_real
 from symbreak.cli._console import console, counted
+from symbreak.cli._imports import Imports, import_here
 from symbreak.cli._study_view import StudyView, duration
 from symbreak.experiments import (
     BUILT_IN,
@@ -31,7 +31,6 @@ from symbreak.experiments import (
     run_study,
     seconds_per_evaluation,
 )
-from symbreak.experiments._imports import import_modules
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -51,10 +50,7 @@ def study_command(
     archive: Annotated[
         Path | None, typer.Option(help="Leave out the runs that this archive has.")
     ] = None,
-    imports: Annotated[
-        list[str] | None,
-        typer.Option("--import", help="A module that adds your methods or problems; repeatable."),
-    ] = None,
+    imports: Imports = None,
     checkpoint_every: Annotated[
         float, typer.Option(help="Seconds between checkpoints of a long run.")
     ] = 60.0,
@@ -70,7 +66,7 @@ def study_command(
     ] = False,
 ) -> None:
     """Run every missing run of a study; safe to stop, kill and start again."""
-    modules = _import(imports or [])
+    modules = import_here(imports)
     spec = StudySpec.load(study)
     part = _parse_shard(shard)
     check_count("--workers", workers, 0)
@@ -116,13 +112,6 @@ def study_command(
             )
     result = result._replace(failed=result.failed + n_failed)
     _print_end(result, store, _given_again(context))
-
-
-def _import(names: list[str]) -> tuple[str, ...]:
-    """Import modules; those in the current folder count, as with ``python -m``."""
-    if names and (here := os.getcwd()) not in sys.path:
-        sys.path.insert(0, here)  # workers get it, too
-    return import_modules(names)
 
 
 def _connected(

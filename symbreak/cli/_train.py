@@ -27,6 +27,7 @@ from symbreak._support.interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import CHARTS, check_out, console, few, shown
+from symbreak.cli._imports import Imports, import_here
 from symbreak.cli._train_view import Found, finished, last_step, run_methods
 from symbreak.inspection import is_constant
 from symbreak.models import Model
@@ -120,6 +121,7 @@ def train_command(
     threads: Annotated[
         int, typer.Option(metavar="N", help="For evaluations; 0 is one per core")
     ] = 1,
+    imports: Imports = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Save the model (.json), the best of several"),
@@ -133,6 +135,7 @@ def train_command(
 ) -> None:
     """Train the network of a problem or of your own data, with one or more methods."""
     _check_files(out, plot)
+    import_here(imports)
     reading = {
         "targets": tuple(target),
         "ignore": tuple(ignore),
@@ -196,13 +199,14 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
     if source in problem_names():
         if given:
             option = next(iter(given)).removesuffix("s")
-            raise ValueError(f"--{option} is for data files; {source} is a built-in problem.")
+            raise ValueError(f"--{option} is for data files; {source} is a problem by name.")
         return load_problem(source, seed=seed)
     path = Path(source)
     if not path.exists():
         if path.suffix or len(path.parts) > 1:
             raise ValueError(f"no data file {source!r}, and no problem of that name.")
-        raise unknown("problem", source, problem_names())
+        error = unknown("problem", source, problem_names())
+        raise ValueError(f"{error} If it is your own, --import the module that adds it.")
     header = given.get("header")
     table = read_table(path, header=header)
     problem = read_problem(

@@ -107,6 +107,30 @@ def test_what_the_shell_cannot_find_is_said_before_anything_starts(folder, optio
     assert not (folder / "none.db").exists()
 
 
+def test_train_and_problems_import_modules_of_the_folder(folder):
+    def symbreak(*words):
+        command = [sys.executable, "-m", "symbreak", *words, "--import", "own"]
+        environment = os.environ | {"PYTHONSAFEPATH": "1"}
+        options = {"capture_output": True, "text": True, "timeout": DEADLINE}
+        done = subprocess.run(command, cwd=folder, env=environment, **options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    trained = symbreak("train", "bump", "-m", "RS", "-n", "400")
+    assert "1-4-1 network" in trained
+    assert "RS" in trained
+    listed = symbreak("problems")
+    assert "bump" in listed
+    assert "80k" in listed
+
+
+def test_train_says_how_to_name_a_problem_of_ones_own(folder):
+    command = [sys.executable, "-m", "symbreak", "train", "bump"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE)
+    assert done.returncode == 2
+    assert "If it is your own, --import the module that adds it." in done.stderr
+
+
 def test_a_module_that_fails_is_refused(tmp_path, monkeypatch):
     (tmp_path / "failing_module.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(tmp_path)

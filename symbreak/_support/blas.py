@@ -1,4 +1,7 @@
-"""One BLAS thread for our small matrices: faster, and results do not depend on their number."""
+"""One BLAS thread for our small matrices: faster, and results do not depend on their number.
+
+They do depend on the BLAS: its version, and the kernel that it chose for this processor.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,15 @@ def _libraries() -> list[Any]:
     import scipy.linalg  # noqa: F401  (its BLAS is that of compiled code, which loads it later)
 
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+@cache
+def blas_in_words() -> str:
+    """Every BLAS here with its version and its kernel, as in ``openblas 0.3.30 Haswell``."""
+    known = [library.info() for library in _libraries()]
+    parts = ("internal_api", "version", "architecture")  # only OpenBLAS and BLIS say the last
+    names = (" ".join(str(info[part]) for part in parts if info.get(part)) for info in known)
+    return ", ".join(sorted(set(names))) or "unknown"
 
 
 def _set_num_threads(library: Any, n: int) -> None:

@@ -79,17 +79,26 @@ def _merge_run(ours: Database, theirs: Database, run: Row) -> bool:
 
 def _refuse_conflicts(ours: Database, theirs: Database) -> None:
     known = {run["key"]: run for run in ours.rows("run")}
-    conflicts = [
-        run["key"]
+    conflicts = {
+        run["key"]: run
         for run in theirs.rows("run")
         if run["key"] in known and not _same_result(ours, known[run["key"]], theirs, run)
-    ]
+    }
     if conflicts:
+        key = min(conflicts)
         raise StoreError(
             f"{len(conflicts)} runs of {theirs.path} have other results than those already here "
-            f"(such as {min(conflicts)}); they come from another machine or version. Nothing of it "
-            "was taken."
+            f"(such as {key}); they come from another machine or version"
+            f"{_other_versions(conflicts[key], known[key])}. Nothing of it was taken."
         )
+
+
+def _other_versions(theirs: Row, ours: Row) -> str:
+    """In which versions two results of a run differ; nothing if that is not known."""
+    a, b = (json.loads(run["versions"]) for run in (theirs, ours))
+    shared = [name for name in a if name in b]  # earlier versions kept fewer
+    others = [f"{name} {a[name]} instead of {b[name]}" for name in shared if a[name] != b[name]]
+    return f": {', '.join(others)}" if others else ""
 
 
 def _same_result(ours: Database, one: Row, theirs: Database, other: Row) -> bool:

@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import scipy
 
+from symbreak._support.blas import blas_in_words
 from symbreak._support.checks import Array, IntArray
 from symbreak._version import __version__
 from symbreak.models import Model
@@ -177,4 +178,5 @@ def versions() -> dict[str, str]:
         "scipy": scipy.__version__,
         "numba": numba.__version__,
         "machine": platform.machine(),
+        "blas": blas_in_words(),
     }

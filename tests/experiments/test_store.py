@@ -275,10 +275,22 @@ def test_conflicting_results_are_refused_and_nothing_is_taken(tmp_path, records)
     run, record = records[1]
     other = dataclasses.replace(record, theta=record.theta + 1)
     b = fill(tmp_path / "b.db", [(run, other), *records[2:]])
-    with pytest.raises(StoreError, match=r"1 runs of .* have other results"):
+    with pytest.raises(StoreError, match=r"1 runs of .* have other results.* or version\. Nothing"):
         merge_stores(a, [b])
     with Store(a) as store:
         assert store.count("run") == 2
+
+
+def test_a_conflict_names_the_versions_that_differ(tmp_path, records):
+    run, record = records[0]
+    here = {**record.versions, "blas": "openblas Haswell"}
+    there = {**record.versions, "blas": "openblas SkylakeX", "cpu": "unknown to the other"}
+    a = fill(tmp_path / "a.db", [(run, dataclasses.replace(record, versions=here))])
+    other = dataclasses.replace(record, theta=record.theta + 1, versions=there)
+    b = fill(tmp_path / "b.db", [(run, other)])
+    words = r"version: blas openblas SkylakeX instead of openblas Haswell\. Nothing"
+    with pytest.raises(StoreError, match=words):
+        merge_stores(a, [b])
 
 
 @pytest.mark.parametrize(

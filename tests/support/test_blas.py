@@ -1,5 +1,11 @@
+import os
+import platform
 import subprocess
 import sys
+
+import pytest
+
+from symbreak._support.blas import blas_in_words
 
 PROGRAM = """
 from threadpoolctl import threadpool_info
@@ -21,3 +27,15 @@ def test_a_blas_that_compiled_code_loads_later_has_one_thread_too():
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
     assert set(result.stdout.split()) == {"1"}, result.stdout
+
+
+@pytest.mark.skipif("openblas" not in blas_in_words(), reason="other libraries name no kernel")
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="these kernels are x86's")
+@pytest.mark.parametrize("kernel", ["Nehalem", "Haswell"])
+def test_records_say_which_kernel_of_a_blas_made_them(kernel):
+    program = "from symbreak.training import versions; print(versions()['blas'])"
+    environment = os.environ | {"OPENBLAS_CORETYPE": kernel}
+    options = {"capture_output": True, "text": True, "timeout": 120, "env": environment}
+    result = subprocess.run([sys.executable, "-c", program], **options)
+    assert result.returncode == 0, result.stderr
+    assert all(name.endswith(f" {kernel}") for name in result.stdout.strip().split(", "))

@@ -104,8 +104,9 @@ class Crew:
         here = describe_here()["cpu"]
         if others := sorted(set(joined.values()) - {here}):
             self.tell(
-                f"Warning: workers have other CPUs ({'; '.join(others)}) than this machine "
-                f"({here}): results may differ in rounding. Every record says its CPU.",
+                f"Warning: workers have other CPUs or a BLAS for other ones ({'; '.join(others)}) "
+                f"than this machine ({here}): results may differ in rounding. Every record says "
+                "which made it.",
                 warning=True,
             )
 

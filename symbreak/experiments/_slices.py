@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]  # numba's
 
+from symbreak._support.blas import blas_in_words
 from symbreak.experiments._identity import Facts, facts_of
 from symbreak.experiments._imports import import_modules
 from symbreak.experiments._run import CheckpointError, execute
@@ -73,10 +74,10 @@ def describe_after(imports: Sequence[str]) -> dict[str, str]:
 
 
 def _cpu() -> str:
-    """Kind of the CPU, and a hash of the instructions that it has."""
+    """Kind of the CPU, a hash of the instructions that it has, and the BLAS that goes with it."""
     features = llvm.get_host_cpu_features().flatten()
     digest = hashlib.sha256(features.encode()).hexdigest()[:6]
-    return f"{platform.machine()} {llvm.get_host_cpu_name()} {digest}"
+    return f"{platform.machine()} {llvm.get_host_cpu_name()} {digest} with {blas_in_words()}"
 
 
 def differences(theirs: Mapping[str, str], needed: Mapping[str, str]) -> str:

@@ -68,7 +68,7 @@ class Agreement(NamedTuple):
 
     @property
     def is_too_few(self) -> bool:
-        """Whether the starts are too few to tell anything, even if all of them agree."""
+        """Whether fewer starts have ended, and fewer agree, than tell anything."""
         return self.n_starts < OF_STARTS and self.n_best < ENOUGH
 
     def __str__(self) -> str:

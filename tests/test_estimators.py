@@ -308,6 +308,35 @@ def test_early_stopping_keeps_what_is_best_on_samples_held_out(monkeypatch):
         fitted(EvolvedMLPClassifier, X, rare, **options)
 
 
+def test_a_class_that_is_held_out_altogether_is_refused():
+    X = np.arange(40.0)[:, None]
+    y = np.repeat(["a", "b", "c"], [19, 2, 19])
+    options = {"early_stopping": True, "validation_fraction": 0.8}
+    with pytest.raises(ValueError, match=r"=0\.8 leaves no sample of class .*'b'.* to learn from"):
+        fitted(EvolvedMLPClassifier, X, y, **options)
+
+
+@quickly
+def test_a_fit_that_fails_leaves_no_network_of_an_earlier_one():
+    X, _, labels = table()
+    network = fitted(EvolvedMLPClassifier, X, labels, max_evaluations=400)
+    network.set_params(max_evaluations=None, max_time=1e-9)
+    with pytest.raises(ValueError, match="found no network"):
+        network.fit(X, np.where(labels == "low", "very low", labels))
+    with pytest.raises(NotFittedError):
+        network.predict(X)
+
+
+@pytest.mark.parametrize("wanted", ["predict", "predict_proba", "coefs_", "out_activation_"])
+def test_a_first_fit_that_fails_leaves_an_estimator_unfitted(wanted):
+    X, *_ = table()
+    network = EvolvedMLPClassifier()
+    with pytest.raises(ValueError, match="only one class"):
+        network.fit(X, np.ones(len(X)))
+    with pytest.raises(NotFittedError):
+        getattr(network, wanted)(X)
+
+
 @quickly
 def test_a_warm_start_begins_where_the_last_fit_ended():
     X, y, labels = table()

@@ -116,6 +116,10 @@ class EvolvedNetwork(BaseEstimator):
         self.verbose = verbose
         self.warm_start = warm_start
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a network; a fit that failed has left none."""
+        return hasattr(self, "model_")
+
     @property
     def coefs_(self) -> list[Array]:
         """Weights (fan-in, n) of each layer, the output layer last, for inputs in raw units."""
@@ -147,6 +151,8 @@ class EvolvedNetwork(BaseEstimator):
         seconds = np.inf if self.max_time is None else min(self.max_time, MAX_TIME)
         self._deadline = time.monotonic() + seconds - min(0.1 * seconds, RESERVE)
         previous = getattr(self, "model_", None) if self.warm_start else None
+        if previous is None:  # should this fit fail: its classes must not name old outputs
+            self.__dict__.pop("model_", None)
         self._n_fits = 1 if previous is None else self._n_fits + 1
         seed = int(check_random_state(self.random_state).randint(2**31 - 1, size=self._n_fits)[-1])
         problem = self._problem(*self._divide((X, y, weights), seed), names)
@@ -178,6 +184,11 @@ class EvolvedNetwork(BaseEstimator):
             random_state=seed,
             stratify=y if self._task == "classification" else None,
         )
+        if self._task == "classification" and len(lost := np.setdiff1d(y, parts[2])):
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} leaves no sample of class "
+                f"{lost[0]!r} to learn from; make it smaller, or add samples."
+            )
         return tuple(parts[::2]), tuple(parts[1::2])
 
     def _problem(self, samples: Samples, validation: Samples | None, names: Names) -> Problem:

@@ -254,6 +254,14 @@ def test_labels_may_be_of_any_kind(kind, tmp_path):
     np.testing.assert_array_equal(Model.load(tmp_path / "model.json").predict(X), predicted)
 
 
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_dates_are_no_classes(unit):
+    X, y, _ = table()
+    days = np.where(y > 40, "2026-01-01", "2026-01-02").astype(f"datetime64[{unit}]")
+    with pytest.raises(ValueError, match=r"Unknown label type: .* got datetime64"):
+        EvolvedMLPClassifier().fit(X, days)
+
+
 @few_starts
 def test_an_autoencoder_goes_through_its_narrowest_layer_and_back():
     t = np.random.default_rng(0).uniform(0, 3, size=200)

@@ -208,6 +208,24 @@ def test_dates_are_no_numbers_without_names_either():
         regressor().predict(frame.set_axis([0, 1], axis=1))
 
 
+def test_blanks_around_names_do_not_count_on_either_side():
+    """pandas keeps those of ``volts, humidity``, data files do not."""
+    padded = regressor(feature_names=("volts", " humidity"))
+    expected = padded.predict(FRAME.to_numpy())
+    assert np.array_equal(padded.predict(FRAME[["humidity", "volts"]]), expected)
+    both = frames.choose_columns("X", ["b", " b"], [" b", "b"])
+    assert both == [" b", "b"]
+    with pytest.raises(ValueError, match="lacks columns that are needed: ' b'"):
+        frames.choose_columns("X", ["b", "c"], [" b", "b"])
+
+
+def test_a_lazy_frame_is_asked_to_be_collected():
+    pl = pytest.importorskip("polars")
+    lazy = pl.from_pandas(FRAME).lazy()
+    with pytest.raises(ValueError, match=r"got a lazy frame \(LazyFrame\); give what its collect"):
+        regressor(feature_names=("volts", "humidity")).predict(lazy)
+
+
 def test_a_message_about_many_columns_is_short():
     names = [f"column {i}" for i in range(5_000)]
     with pytest.raises(ValueError, match="'column 7' and 4,992 more") as refused:

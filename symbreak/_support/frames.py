@@ -64,7 +64,9 @@ def choose_columns(where: str, labels: Sequence[Any], wanted: Sequence[str]) -> 
     """
     texts = [label for label in labels if isinstance(label, str)]
     exact, loose = Counter(texts), Counter(map(str.strip, texts))
-    counts = {name: exact[name] or loose[name] for name in wanted}
+    distinct = len(set(map(str.strip, wanted))) == len(wanted)
+    strip = str.strip if distinct else str
+    counts = {name: exact[name] or loose[strip(name)] for name in wanted}
     missing = [name for name in wanted if not counts[name]]
     unnamed = len(missing) == len(wanted) and all(map(NUMBERED.fullmatch, wanted))
     if not texts or unnamed:
@@ -82,11 +84,20 @@ def choose_columns(where: str, labels: Sequence[Any], wanted: Sequence[str]) -> 
                 "or rename all but one."
             )
     places = {label.strip(): label for label in texts} | {label: label for label in texts}
-    return [places[name] for name in wanted]
+    return [places.get(name) or places[strip(name)] for name in wanted]
 
 
 def column_labels(values: object) -> list[Any]:
-    """Labels of the columns of a frame; none if it is no frame."""
+    """Labels of the columns of a frame; none if it is no frame.
+
+    Raises:
+        ValueError: if it is a lazy frame, which has no data yet.
+    """
+    if hasattr(values, "collect") and not hasattr(values, "__array__"):
+        raise ValueError(
+            f"expected data, got a lazy frame ({type(values).__name__}); give what its collect() "
+            "returns."
+        )
     names = getattr(values, "column_names", None)  # of pyarrow, whose columns are arrays
     labels = names if isinstance(names, list) else getattr(values, "columns", None)
     return list(labels) if isinstance(labels, Iterable) else []

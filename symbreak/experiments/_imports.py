@@ -22,7 +22,7 @@ def import_modules(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         try:
             import_module(name)
-        except Exception as error:  # whatever the module does
+        except (Exception, SystemExit) as error:  # whatever the module does
             raise ValueError(
                 f"the module {shown(name)} cannot be imported ({type(error).__name__}: {error}); "
                 "give its name as in an import statement, without .py, of a module that is "

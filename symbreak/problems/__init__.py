@@ -3,7 +3,7 @@
 # Importing these registers their problems, in the paper's order.
 from symbreak.problems import _regression, _autoencoding, _classification  # noqa: F401, I001
 from symbreak.problems._array_tables import read_arrays
-from symbreak.problems._files import read_problem, read_table
+from symbreak.problems._files import default_targets, read_problem, read_table
 from symbreak.problems._problem import (
     AUTO_RIDGE,
     Dataset,
@@ -28,6 +28,7 @@ __all__ = [
     "Scaling",
     "Table",
     "Task",
+    "default_targets",
     "load_problem",
     "problem_names",
     "read_arrays",

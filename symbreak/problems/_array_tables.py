@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 import sys
 import zipfile
@@ -23,6 +24,7 @@ from symbreak.problems._tables import (
     Faults,
     check_names,
     find_columns,
+    is_missing_label,
     too_large,
 )
 
@@ -31,6 +33,8 @@ Column = NDArray[Any]
 COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 #: Truth values, whole numbers, floats and texts.
 KINDS = "biufUS"
+#: What pandas calls an index without a name in a parquet file.
+UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +67,13 @@ def _checked_labels(path: Path, name: str, values: Column) -> Column:
     """Labels (K,), none of them missing."""
     if values.dtype.kind == "f":
         as_numbers(path, {name: values})
+    elif values.dtype.kind == "U":
+        labels, places = np.unique(values, return_inverse=True)
+        lost = np.array([is_missing_label(str(label)) for label in labels], dtype=bool)
+        faults = Faults()
+        faults.note_rows(name, np.flatnonzero(lost[places]) + 1, "")
+        if faults:
+            raise faults.error(path)
     return values
 
 
@@ -91,7 +102,7 @@ def as_numbers(path: Path, columns: Mapping[str, Column]) -> Array:
 
 
 def read_npz(path: Path) -> ArrayTable:
-    """Arrays X (K, d) and y (K,) or (K, q), or columns (K,) by name, as numpy.savez writes them."""
+    """Arrays X (K, d) and y (K,) or (K, q), X alone, or columns (K,) by name, of numpy.savez."""
     arrays = read_arrays(path)
     if {"X", "y"} <= arrays.keys():
         X, y = arrays["X"], arrays["y"]
@@ -101,6 +112,9 @@ def read_npz(path: Path) -> ArrayTable:
         several = {f"y{i + 1}": column for i, column in enumerate(y.T)} if y.ndim == 2 else {}
         outputs = several or {"y": y}
         return ArrayTable(path, inputs | outputs, False, tuple(outputs))
+    if arrays.keys() == {"X"} and arrays["X"].ndim == 2:  # new data, to be predicted
+        inputs = {f"x{i + 1}": column for i, column in enumerate(arrays["X"].T)}
+        return ArrayTable(path, inputs, False, ())
     shapes = {array.shape for array in arrays.values()}
     if not arrays or len(shapes) > 1 or any(array.ndim != 1 for array in arrays.values()):
         found = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:5])
@@ -184,10 +198,11 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Column:
 
 @dataclass(frozen=True, eq=False)
 class ParquetTable:
-    """A parquet file, read column by column."""
+    """A parquet file, read column by column; ``stored`` are the names in the file."""
 
     path: Path
     names: tuple[str, ...]
+    stored: tuple[str, ...]
     named: bool = True
     format: str = "parquet"
 
@@ -197,14 +212,14 @@ class ParquetTable:
         pa, pq = _pyarrow()
         try:
             facts = pq.read_metadata(path)
-            names = pq.read_schema(path).names
+            names = _without_index(pq.read_schema(path))
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path} is not a parquet file, or is damaged ({error}).") from None
         if not facts.num_rows or not names:
             raise ValueError(f"{path} has no samples.")
         if 8 * facts.num_rows * len(names) > MAX_BYTES:
             raise too_large(path)
-        return cls(path, check_names(path, names))
+        return cls(path, check_names(path, names), tuple(names))
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -223,14 +238,30 @@ class ParquetTable:
 
     def _column(self, name: str) -> Column:
         pa, pq = _pyarrow()
+        stored = self.stored[self.names.index(name)]
         try:
             # as a dictionary, equal texts take the memory of one
             whole = pq.read_table(
-                self.path, columns=[name], read_dictionary=[name], memory_map=True
+                self.path, columns=[stored], read_dictionary=[stored], memory_map=True
             )
             return _as_array(self.path, name, whole.column(0), pa)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise ValueError(f"{self.path} is damaged in column {name!r} ({error}).") from None
+
+
+def _without_index(schema: Any) -> list[str]:
+    """Names of the columns; of what pandas took for the index, those it had names for come first.
+
+    Others, such as ``__index_level_0__``, only number the rows.
+    """
+    try:
+        said = (schema.pandas_metadata or {}).get("index_columns", [])
+    except (ValueError, AttributeError):  # no JSON, or not an object
+        said = []
+    named = [name for name in said if isinstance(name, str)] if isinstance(said, list) else []
+    index = [name for name in schema.names if name in named]
+    columns = [name for name in schema.names if name not in named]
+    return [name for name in index if not UNNAMED_INDEX.fullmatch(name)] + columns
 
 
 def _as_array(path: Path, name: str, column: Any, pa: Any) -> Column:
@@ -245,7 +276,7 @@ def _as_array(path: Path, name: str, column: Any, pa: Any) -> Column:
     if pa.types.is_boolean(kind) and column.null_count:
         column = column.cast(pa.int8())
     if pa.types.is_decimal(kind) or column.null_count:
-        column = column.cast(pa.float64())
+        column = column.cast(pa.float64(), safe=False)  # large whole numbers lose their last digits
     values: Column = column.to_numpy()
     return values
 

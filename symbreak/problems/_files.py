@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._support.checks import check_choice, check_path, check_text, shown
+from symbreak._support.checks import check_choice, check_flag, check_path, check_text, shown
 from symbreak.problems._array_tables import ParquetTable, read_npz
 from symbreak.problems._division import divide
 from symbreak.problems._problem import Problem, Task
@@ -41,6 +41,8 @@ def read_table(path: str | Path, *, header: bool | None = None) -> Table:
         ValueError: if there is no such file, or it is damaged, too large or not a table.
     """
     path = check_path("path", path)
+    if header is not None:
+        header = check_flag("header", header)
     if not path.is_file():
         raise ValueError(f"no data file {str(path)!r}.")
     if path.suffix == ".npz":
@@ -69,8 +71,8 @@ def read_problem(
     Args:
         path: What ``read_table`` reads: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``, ``.npz``.
         name: What to call the problem.
-        targets: Columns to predict; the last one, or y of an ``.npz`` file, if none is named.
-            All others are inputs.
+        targets: Columns to predict; the last one that is not ignored, or y of an ``.npz`` file, if
+            none is named. All others are inputs.
         ignore: Columns that are neither.
         header: Whether a text file begins with the names of its columns; None to recognise it.
         hidden: Sizes of the hidden layers.
@@ -192,11 +194,26 @@ def _names(argument: str, names: str | Sequence[str]) -> list[str]:
     return chosen
 
 
+def default_targets(table: Table, ignore: Sequence[str] = ()) -> list[str]:
+    """The columns to predict if nobody names them: the table's own, or else the last that is left.
+
+    Raises:
+        ValueError: if the table has none, or none is left.
+    """
+    if not table.targets:
+        raise ValueError(f"{table.path} has no y; name the column to predict (targets, --target).")
+    own = [name for name in table.targets if name not in ignore]
+    left = own or [name for name in table.names if name not in ignore][-1:]
+    if not left:
+        raise ValueError(f"{table.path} has no columns left; it was read as {table.format}.")
+    return left
+
+
 def _choose_columns(
     table: Table, targets: list[str], ignore: list[str]
 ) -> tuple[list[str], list[str]]:
     """Names of inputs and targets."""
-    outputs = targets or list(table.targets)
+    outputs = targets or default_targets(table, ignore)
     find_columns(table, [*outputs, *ignore])
     if both := set(outputs) & set(ignore):
         raise ValueError(f"{table.path}: {both.pop()!r} is a target, so it cannot be ignored.")

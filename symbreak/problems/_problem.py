@@ -307,6 +307,13 @@ def label_array(name: str, y: ArrayLike) -> np.ndarray:
             f"{name} must hold one class label per sample, a text or a number, shape (K,), "
             f"got {shown(y)}."
         )
+    if labels.dtype.kind == "O":
+        lost = [i for i, label in enumerate(labels) if label is None or label != label]
+        if lost:
+            raise ValueError(
+                f"{name} must hold a label for each sample, got {len(lost):,} without one, the "
+                f"first at index {lost[0]}; remove those samples."
+            )
     return labels
 
 

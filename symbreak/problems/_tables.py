@@ -6,6 +6,7 @@ Nothing in a file can execute code, and nothing in it decides how much memory re
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ SHOWN = 3
 SHOWN_NAMES, MAX_COMPARED = 20, 1_000
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "nil", "?", "-", ".", "#n/a", "missing"}
+#: Those of them that nobody would call a class.
+MISSING_LABELS = {"", "na", "n/a", "nan", "null", "?", "#n/a", "<na>"}
 #: How a text file says truth values, in any case, and the numbers that they are.
 TRUTHS = {"true": "1", "false": "0"}
 TRUTH_VALUES = "truth values"
@@ -211,10 +214,15 @@ def kind_of(cell: str) -> str:
     if DATE.fullmatch(text):
         return "dates or times"
     if is_number(text):
-        return "infinite numbers" if "inf" in text or "e" in text else "mixed decimal signs"
+        return "numbers with a decimal point" if math.isfinite(float(text)) else "infinite numbers"
     if THOUSANDS.fullmatch(text) or ("_" in text and _converts(text)):
         return "numbers with separators"
-    return "mixed decimal signs" if is_number(text.replace(",", ".", 1)) else "text"
+    return "numbers with a decimal comma" if is_number(text.replace(",", ".", 1)) else "text"
+
+
+def is_missing_label(label: str) -> bool:
+    """Whether a text in place of a class says that there is none."""
+    return label.strip().lower() in MISSING_LABELS
 
 
 def is_truth(cell: str) -> bool:

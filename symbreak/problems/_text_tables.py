@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from symbreak._support.checks import Array
 from symbreak.problems._tables import (
     MAX_BYTES,
+    MISSING,
     TRUTHS,
     Faults,
     check_names,
     find_columns,
+    is_missing_label,
     is_number,
     is_truth,
     short,
@@ -141,11 +143,11 @@ class TextTable:
         for number, row in self._samples():
             cell = row[where].strip()
             cells.append(known.setdefault(cell, cell))
-            if not cell:
-                missing.note(name, number, cell)
+            if is_missing_label(cell):
+                missing.note(name, number, "")
             if LABEL_BYTES * len(cells) > MAX_BYTES:
                 raise too_large(self.path)
-        if "" in known:
+        if missing:
             raise missing.error(self.path)
         if 4 * max(map(len, known)) * len(cells) > MAX_BYTES:  # NumPy pads all to the longest
             raise too_large(self.path)
@@ -268,19 +270,20 @@ def _has_header(path: Path, rows: list[list[str]], delimiter: str) -> bool:
 def _names_columns(rows: list[list[str]], delimiter: str) -> bool | None:
     """Whether the first row names the columns: it does if text stands above numbers.
 
-    None if it may be either.
+    What says that a value is missing is no such text. None if it may be either.
     """
     if not rows:
         return True
     first = [_is_number(cell, delimiter) for cell in rows[0]]
     if all(first):
         return False
+    texts = [cell.strip().lower() not in MISSING for cell in rows[0]]
     below = [
         all(_is_number(cell, delimiter) for cell in column)
         for column in zip(*rows[1:], strict=False)
     ]
-    above_numbers = any(below[i] and not number for i, number in enumerate(first[: len(below)]))
-    if above_numbers or not any(first):
+    known = zip(first, texts, below, strict=False)
+    if any(text and numbers and not number for number, text, numbers in known) or not any(first):
         return True
     fractions = any("." in cell or "," in cell for cell, n in zip(rows[0], first, strict=True) if n)
     return False if fractions else None  # nobody calls a column 5.1

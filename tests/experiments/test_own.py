@@ -136,6 +136,9 @@ def test_a_module_that_fails_is_refused(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError, match=r"'failing_module' cannot be imported \(ZeroDivision"):
         run_study("smoke", tmp_path / "a.db", imports=["failing_module"])
+    (tmp_path / "leaving_module.py").write_text("raise SystemExit(0)")
+    with pytest.raises(ValueError, match=r"'leaving_module' cannot be imported \(SystemExit"):
+        run_study("smoke", tmp_path / "a.db", imports=["leaving_module"])
     with pytest.raises(ValueError, match="imports must be a list of names of modules, got 'own'"):
         run_study("smoke", tmp_path / "a.db", imports="own")
     assert not (tmp_path / "a.db").exists()

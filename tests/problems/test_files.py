@@ -39,6 +39,8 @@ def test_the_task_is_recognised(tmp_path, labels, task):
         ([f"2020-01-{i % 5 + 10}" for i in range(50)], "neither numbers nor classes"),
         (["1", "2", "3", "x"] * 10, r"column 'kind' has text in row 5 \('x'\)"),
         (["red", "blue", ""] * 10, "column 'kind' has missing values in row 4"),
+        (["red", "blue", "NA"] * 10, "column 'kind' has missing values in row 4"),
+        (["?", "blue", "none"] * 10, "column 'kind' has missing values in row 2"),
         (["7"] * 12, "the target 'kind' is the same in all 12 rows, '7'.* Name another target"),
         (["red"] * 12, "the target 'kind' is the same in all 12 rows, 'red'"),
     ],
@@ -77,6 +79,25 @@ def test_columns_are_chosen_by_name_and_names_are_kept(tmp_path):
     assert read_problem(path, name="p", targets=["ab", "b"], ignore="day").topology.n_outputs == 2
 
 
+def test_the_target_is_the_last_column_that_is_not_ignored(tmp_path):
+    path = written(tmp_path, "a,b,c,\n" + "".join(f"{i},{i * i},{i}.5,\n" for i in range(9)))
+    problem = read_problem(path, name="p", ignore="column 4")
+    assert (problem.feature_names, problem.target_names) == (("a", "b"), ("c",))
+
+
+def test_a_class_may_be_called_none(tmp_path):
+    path = flowers(tmp_path, ["none", "mild", "-"] * 10)
+    assert read_problem(path, name="a", task="auto").classes == ("-", "mild", "none")
+
+
+def test_an_archive_of_inputs_alone_needs_a_target(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.arange(24.0).reshape(8, 3))
+    with pytest.raises(ValueError, match=r"has no y; name the column to predict"):
+        read_problem(tmp_path / "a.npz", name="a")
+    problem = read_problem(tmp_path / "a.npz", name="a", targets="x2")
+    assert problem.feature_names == ("x1", "x3")
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -86,6 +107,8 @@ def test_columns_are_chosen_by_name_and_names_are_kept(tmp_path):
         ({"targets": [3]}, "targets must be names of columns"),
         ({"targets": "knd"}, "unknown column of a.csv 'knd'. Did you mean 'kind'"),
         ({"ignore": ["a", "b"]}, "no columns left for the inputs"),
+        ({"ignore": ["a", "b", "kind"]}, "has no columns left; it was read as text"),
+        ({"header": 0}, "header must be True or False, got 0"),
         ({"test": 1}, "at least 5 rows for training, but .* leave 0"),
         ({"validation": math.nan}, "validation must be a finite number"),
     ],

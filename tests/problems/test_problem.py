@@ -244,7 +244,14 @@ GOOD = np.ones((4, 2)), np.arange(4.0)
         (*GOOD, {"hidden": 5}, r"hidden must be a sequence of layer sizes, such as \(5,\)"),
         (*GOOD, {"population_size": 50}, "population_size of a problem must be given by family"),
         (*GOOD, {"max_evaluations": -5}, "max_evaluations must be a whole number"),
-        (np.ones((2, 2)), ["a", None], {"task": "classification"}, "all be numbers or all be str"),
+        (
+            *(np.ones((3, 2)), np.array(["a", 1, "b"], dtype=object), {"task": "classification"}),
+            "all be numbers or all be str",
+        ),
+        (
+            *(np.ones((3, 2)), ["a", None, np.nan], {"task": "classification"}),
+            "a label for each sample, got 2 without one, the first at index 1",
+        ),
         (*GOOD, {"hidden": ()}, "at least three layer sizes"),
         (*GOOD, {"hidden": (0,)}, "each a whole number"),
         (*GOOD, {"task": "regresion"}, "unknown task 'regresion'.*'regression'"),

@@ -6,6 +6,7 @@ import pickle
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -171,6 +172,17 @@ def test_without_a_header_columns_are_numbered(tmp_path):
     assert years.names == ("place", "2019", "2020")
 
 
+@pytest.mark.parametrize("missing", ["NA", "", "nan", "?"])
+def test_a_missing_value_in_the_first_line_names_no_column(tmp_path, missing):
+    table = read_table(written(tmp_path, f"5.1,{missing},3.5\n0.5,0,0.25\n1.5,1,1.25\n"))
+    assert table.names == ("x1", "x2", "x3")
+    if missing != "nan":  # which is a number, if not a finite one
+        with pytest.raises(ValueError, match="may be names or a sample"):
+            read_table(written(tmp_path, f"5,{missing},3\n1,0,2\n1,1,2\n"))
+    counted = read_table(written(tmp_path, f"{missing},a,b\n0,1,2\n1,3,4\n"))
+    assert counted.names[1:] == ("a", "b")
+
+
 def test_columns_of_truth_values_are_numbers_as_in_parquet(tmp_path):
     """As pandas.get_dummies and to_csv write them."""
     table = read_table(written(tmp_path, "red,a,green\nTrue,1.5,false\nFalse,2, TRUE\n"))
@@ -206,10 +218,12 @@ def test_a_first_line_that_may_be_either_is_asked_about(tmp_path):
         ("a,b\n1_000,2\n", r"numbers with separators in row 2 \('1_000'\)"),
         ('a,b\n"1,000",2\n', "numbers with separators"),
         ("a;b\n1.000,5;2\n", "numbers with separators"),
-        ("a;b\n1,5;2.5\n", r"'b' has mixed decimal signs in row 2 \('2.5'\)"),
-        ("a;b\n2.5;1,5\n", r"'b' has mixed decimal signs in row 2 \('1,5'\)"),
+        ("a;b\n1,5;2.5\n", r"'b' has numbers with a decimal point in row 2 \('2.5'\)"),
+        ("a;b\n2.5;1,5\n", r"'b' has numbers with a decimal comma in row 2 \('1,5'\)"),
         ("a,b\n1,inf\n", "infinite numbers in row 2"),
         ("a,b\n1,1e999\n", "infinite numbers in row 2"),
+        (f"a,b\n1,{'9' * 400}\n", "infinite numbers in row 2"),
+        ('a,b\n"0,5",1\n', r"'a' has numbers with a decimal comma in row 2 \('0,5'\)"),
         ("a,b\n1,2\n3\n", "row 3: expected 2 values, got 1"),
         ("a,b\n1,2\n3,4,5\n", "row 3: expected 2 values, got 3"),
         ("a, b, \n1, 2, \n3, 4, \n", "'column 3' has missing values in row 2, row 3"),
@@ -367,6 +381,57 @@ def test_parquet_types_are_numbers_labels_or_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(ValueError, match="not a parquet file, or is damaged"):
         read_table(path)
+
+
+def test_names_in_parquet_may_have_blanks_dots_or_nothing(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({" a": [1.5, 2], "b ": [3, 4], "": [5, 6], "c.d": [7, 8]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    table = read_table(tmp_path / "a.parquet")
+    assert table.names == ("a", "b", "column 3", "c.d")
+    assert table.numbers(table.names).tolist() == [[1.5, 3, 5, 7], [2, 4, 6, 8]]
+
+
+def test_the_index_of_pandas_is_no_target(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": [1.0, 2, 3], "y": [4.0, 5, 6]}, index=[7, 8, 9])
+    frame.to_parquet(tmp_path / "numbered.parquet")
+    assert read_table(tmp_path / "numbered.parquet").names == ("a", "y")
+    frame.rename_axis("hour").to_parquet(tmp_path / "named.parquet")
+    table = read_table(tmp_path / "named.parquet")
+    assert (table.names, table.targets) == (("hour", "a", "y"), ("y",))
+    assert table.numbers(["hour"])[:, 0].tolist() == [7, 8, 9]
+
+
+def test_what_a_parquet_file_says_of_its_index_may_be_anything(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    for said in (
+        b"",
+        b"no JSON",
+        b"[]",
+        b"\xff",
+        b'{"index_columns": 3}',
+        b'{"index_columns": [3]}',
+    ):
+        table = pa.table({"a": [1.0, 2.0]}).replace_schema_metadata({b"pandas": said})
+        pq.write_table(table, tmp_path / "a.parquet")
+        assert read_table(tmp_path / "a.parquet").names == ("a",)
+
+
+def test_large_whole_numbers_beside_missing_ones_are_not_damaged(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": pd.array([2**60 + 1, None], dtype="Int64")})
+    frame.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="missing values in row 2"):
+        read_table(tmp_path / "a.parquet").numbers(["a"])
+
+
+def test_labels_of_an_archive_may_be_missing(tmp_path):
+    np.savez(tmp_path / "a.npz", kind=np.array(["a", "", "b", "NA"]))
+    with pytest.raises(ValueError, match="missing values in row 2, row 4"):
+        read_table(tmp_path / "a.npz").labels("kind")
 
 
 def test_labels_that_came_as_bytes_are_texts(tmp_path):

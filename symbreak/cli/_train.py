@@ -31,7 +31,7 @@ from symbreak.cli._imports import Imports, import_here
 from symbreak.cli._train_view import Found, finished, last_step, run_methods
 from symbreak.inspection import is_constant
 from symbreak.models import Model
-from symbreak.problems import read_problem, read_table
+from symbreak.problems import default_targets, read_problem, read_table
 from symbreak.topology import MAX_SIZE
 
 DEFAULT_METHOD = "auto"
@@ -165,7 +165,8 @@ def train_command(
     stop = threading.Event()
     with deferred_interrupts(stop.set):
         found = run_methods(problem, names, {**options, "max_time": max_time}, stop)
-        _finish(problem, found, stop, out, plot)
+        best = _compared(problem, found, stop, max_time)
+        _keep(problem, best, best.record.method if len(found) > 1 else "", out, plot)
     if stop.is_set():
         console.print("Stopped early; this is the best so far.")
         raise typer.Exit(130)
@@ -213,7 +214,12 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
         path, name=path.name, seed=seed, **{"task": "auto", **FILE_SETTINGS, **given}
     )
     found = "given" if "task" in given else "recognised, --task changes it"
-    goal = ", ".join(problem.target_names) or ", ".join(given.get("targets", table.targets))
+    goals = (
+        problem.target_names
+        or given.get("targets")
+        or default_targets(table, given.get("ignore", ()))
+    )
+    goal = ", ".join(goals)
     console.print(
         f"{shown(path.name)}: {shown(table.format)}\n"
         f"{problem.task} ({found}) of [bold]{shown(goal)}[/bold] "
@@ -267,28 +273,27 @@ def _say_what(problem: Problem) -> None:
     )
 
 
-def _finish(
-    problem: Problem,
-    found: list[Found],
-    stop: threading.Event,
-    out: Path | None,
-    plot: Path | None,
-) -> None:
-    """Print, save and draw what was found."""
+def _compared(
+    problem: Problem, found: list[Found], stop: threading.Event, max_time: float | None
+) -> Found:
+    """Print what was found; the best of it, with its model in its last form."""
     records = [one.record for one in found]
-    best = _scores.best_record(records, problem)
-    _scores.print_records(records, problem, best)
-    if best.model is None:  # stopped before anything was found
-        return
-    seen = next(one.seen for one in found if one.record is best)
-    if len(records) > 1 and (step := last_step(problem, best)):
+    best = next(one for one in found if one.record is _scores.best_record(records, problem))
+    _scores.print_records(records, problem, best.record)
+    if len(records) > 1 and best.record.model and (step := last_step(problem, best.record)):
         console.print(f"Compared as found; the scores below are of the best, after {step}.")
         with console.status(step.capitalize()):
-            best = finished(best, problem, stop)
-    model = best.model
-    assert model is not None
+            best = best._replace(record=finished(best.record, problem, stop, max_time))
+    return best
+
+
+def _keep(problem: Problem, best: Found, heading: str, out: Path | None, plot: Path | None) -> None:
+    """Print how good the best is, save and draw it."""
+    model = best.record.model
+    if model is None:  # stopped before anything was found
+        return
     console.print()
-    _scores.print_scores(model, problem, best.method if len(records) > 1 else "")
+    _scores.print_scores(model, problem, heading)
     if problem.alpha == "auto" and is_constant(model, problem):
         console.print("It predicts the same for all rows. If they are no noise, try --alpha 0.01.")
     _scores.print_extremes(problem)
@@ -296,7 +301,7 @@ def _finish(
         model.save(out)
         console.print(f"Saved in {shown(out)}")
     if plot is not None:
-        _draw(model, problem, best, seen, plot)
+        _draw(model, problem, best.record, best.seen, plot)
 
 
 def _draw(

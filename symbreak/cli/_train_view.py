@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from symbreak import Problem, RunRecord, train, training
 from symbreak.cli import _scores
 from symbreak.cli._console import console
-from symbreak.fitting import classified, is_worthwhile, with_validated_ridge
+from symbreak.fitting import SEARCH_SHARE, classified, is_worthwhile, with_validated_ridge
 
 
 class Found(NamedTuple):
@@ -38,15 +38,17 @@ def run_methods(
     """Train with one method after the other, until there is a Ctrl-C."""
     found = []
     with _progress_bars() as bars:
-        budget = options["max_time"] or options["max_evaluations"] or problem.max_evaluations
+        max_time = options["max_time"]
+        budget = max_time or options["max_evaluations"] or problem.max_evaluations
+        share = {"max_time": None if max_time is None else max_time * _search_share(problem)}
         tasks = {name: bars.add_task(name, total=budget, says="") for name in names}
         for name, task in tasks.items():
             bars.reset(task)  # its clock starts now
-            watch = _Watch(bars, task, stop, options["max_time"])
-            record = train(problem, name, callback=watch, **options)
+            watch = _Watch(bars, task, stop, max_time)
+            record = train(problem, name, callback=watch, **(options | share))
             if len(names) == 1:  # the error that is shown is that of what is kept
                 bars.update(task, says=last_step(problem, record))
-                record = finished(record, problem, stop)
+                record = finished(record, problem, stop, max_time)
             found.append(Found(record, watch.seen if problem.alpha == "auto" else []))
             bars.update(task, says=f"error {_scores.error_in_words(record, problem)}")
             if stop.is_set():
@@ -94,22 +96,39 @@ class _Watch:
         return self._stop.is_set()
 
 
+def _search_share(problem: Problem) -> float:
+    """What of its time a search may take: probabilities need the rest."""
+    return SEARCH_SHARE if _has_probabilities(problem) else 1.0
+
+
+def _has_probabilities(problem: Problem) -> bool:
+    return problem.task == "classification" and problem.alpha == "auto"
+
+
 def last_step(problem: Problem, record: RunRecord) -> str:
     """What is done with a network that was found, in words; empty if nothing is."""
-    if problem.task == "classification" and problem.alpha == "auto":
+    if _has_probabilities(problem):
         return "polishing its probabilities"
     worthwhile = record.n_effective is not None and is_worthwhile(problem)
     return "trying larger ridges" if worthwhile else ""
 
 
-def finished(record: RunRecord, problem: Problem, stop: threading.Event) -> RunRecord:
-    """With what an estimator makes of its model, too: probabilities, or a validated ridge."""
+def finished(
+    record: RunRecord, problem: Problem, stop: threading.Event, max_time: float | None
+) -> RunRecord:
+    """With what an estimator makes of its model, too: probabilities, or a validated ridge.
+
+    In what the run has left of its time; without any, probabilities are rough and a ridge stays.
+    """
     model = record.model
     if model is None or not last_step(problem, record):
         return record
 
+    left = math.inf if max_time is None else max_time - record.seconds
+    deadline = time.monotonic() + left
+
     def may_go_on() -> bool:
-        return not stop.is_set()
+        return not stop.is_set() and time.monotonic() < deadline
 
     if problem.task == "classification":
         last = classified(model, problem, may_go_on)[0].model

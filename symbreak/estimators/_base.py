@@ -28,6 +28,7 @@ from symbreak.activations import ACTIVATIONS
 from symbreak.fitting import (
     POLISH_SAMPLES,
     SEARCH_SAMPLES,
+    SEARCH_SHARE,
     classified,
     default_evaluations,
     is_worthwhile,
@@ -55,9 +56,6 @@ Names = tuple[str, ...]
 
 #: Hidden neurons, if nothing else is said.
 NEURONS = 5
-#: Where a part of the samples is searched first, its share of the budget; and of the time for
-#: classes, before cross-entropy.
-SEARCH_SHARE = 0.5
 #: Seconds of a long max_time that are left for what cannot be cut short; 10 % of a short one.
 RESERVE = 1.0
 #: Longer than anybody waits; a whole number may be too large for a float.

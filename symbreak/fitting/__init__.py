@@ -3,6 +3,7 @@
 from symbreak.fitting._estimation import (
     POLISH_SAMPLES,
     SEARCH_SAMPLES,
+    SEARCH_SHARE,
     classified,
     default_evaluations,
     loss_of,
@@ -20,6 +21,7 @@ from symbreak.fitting._ridge import is_worthwhile, with_validated_ridge
 __all__ = [
     "POLISH_SAMPLES",
     "SEARCH_SAMPLES",
+    "SEARCH_SHARE",
     "classified",
     "default_evaluations",
     "is_worthwhile",

@@ -37,6 +37,9 @@ MAX_EVALUATIONS, MAX_ITERATIONS, MIN_ITERATIONS = 50_000, 1_000, 100
 #: show as well as many. And that the polish needs to find its floor: hidden layers that have seen
 #: more differ by about a hundredth of the noise. The output layer is fitted to all of them.
 SEARCH_SAMPLES, POLISH_SAMPLES = (2_000, 20), (5_000, 75)
+#: Where a part of the samples is searched first, its share of the budget; and of the time for
+#: classes, before cross-entropy.
+SEARCH_SHARE = 0.5
 #: Rows of samples that are sent through a network at once.
 CHUNK = 4_096
 

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from symbreak import Evaluator, Problem, train
-from symbreak.cli import app
+from symbreak.cli import _train_view, app
 from symbreak.cli._scores import best_record, extreme_value, kept_error
 from symbreak.cli._train import FILE_SETTINGS
 from symbreak.fitting import with_validated_ridge
@@ -264,6 +264,30 @@ def test_time_ends_a_training(folder):
     text = run("train", folder / "house.csv", "-n", 10**9, "--time", 0.2)
     assert "training 80" in text
     assert "Stopped early" not in text
+
+
+@pytest.mark.parametrize(("file", "share"), [("house.csv", 1.0), ("kind.csv", 0.5)])
+def test_the_last_step_of_a_training_heeds_the_time_too(folder, monkeypatch, file, share):
+    given, left = [], []
+
+    def timed(*args, max_time, **options):
+        given.append(max_time)
+        record = real_train(*args, max_time=max_time, **options)
+        return dataclasses.replace(record, seconds=0.3)  # it took longer than it had
+
+    def last(model, problem, *others):
+        left.append(others[-1]())
+        return real_last(model, problem, *others)
+
+    step = "classified" if file == "kind.csv" else "with_validated_ridge"
+    real_train, real_last = _train_view.train, getattr(_train_view, step)
+    monkeypatch.setattr(_train_view, "train", timed)
+    monkeypatch.setattr(_train_view, step, last)
+    run("train", folder / file, "--time", 0.2)
+    run("train", folder / file, "--time", 600, "-n", 800)
+    run("train", folder / file, "-n", 800)
+    assert given == [0.2 * share, 600 * share, None]
+    assert left == [False, True, True]
 
 
 def test_predictions_are_those_of_the_model_whatever_the_order_of_the_columns(folder):

@@ -95,8 +95,9 @@ def table(results: Results) -> alt.TopLevelMixin:
     methods = [method for three in PAPER_METHODS.values() for method in three]
     known, rows = complete_families(results)["problem"], results.summary
     rows = rows[rows["method"].isin(methods) & rows["problem"].isin(known)]
-    about = "50 runs each; divided by the worst of the family, the best is bold"
-    return heat_map(rows, results.lineup).properties(title=titled("Mean errors", about))
+    about = ["50 runs each, divided by the worst of", "the family; the best is bold"]
+    chart = heat_map(rows, results.lineup).properties(title=titled("Mean errors", about))
+    return chart.properties(padding={"left": 16, "right": 5, "top": 5, "bottom": 5})
 
 
 def convergence(results: Results) -> Iterator[tuple[Path, alt.TopLevelMixin]]:
@@ -111,13 +112,13 @@ def convergence(results: Results) -> Iterator[tuple[Path, alt.TopLevelMixin]]:
         looks = results.looks(family, problem)
         if results.facts[problem]["task"] == "classification":
             chart = part_convergence_charts(results.rates, results.runs, problem, looks)
-            what = "Error rates"
+            what = "error rates"
         else:
-            chart, what = convergence_chart(results.curves, problem, looks), "Training error"
+            chart, what = convergence_chart(results.curves, problem, looks), "training error"
         names = results.lineup.short_names(family)
         three = PAPER_METHODS[family]
         ends = ", ".join(f"{names[m]} {medians[problem, m]:.2g}" for m in three)
-        chart.title = titled(f"{what} on {problem}, {family} family", f"in the end: {ends}")
+        chart.title = titled(f"{problem}, {family}: {what}", f"in the end: {ends}")
         yield CURVES / f"{problem}-{family}.svg", chart
 
 

@@ -195,7 +195,7 @@ def styled(chart: AnyChart) -> AnyChart:
     return chart.properties(config=config)
 
 
-def titled(text: str, about: str) -> alt.TitleParams:
+def titled(text: str, about: str | list[str]) -> alt.TitleParams:
     """A title that says what a chart shows, and below it of what."""
     return alt.TitleParams(text, subtitle=about)
 

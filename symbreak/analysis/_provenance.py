@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from typing import Any
 
 from symbreak.analysis._numbers import records
 from symbreak.analysis._results import Results
+from symbreak.experiments._imports import own_names
 from symbreak.experiments._study import BUILT_IN, built_in_text
 
 
@@ -41,14 +43,33 @@ def _study(name: str, text: str) -> dict[str, Any]:
     built_in = next((known for known in BUILT_IN if built_in_text(known) == text), None)
     stem = built_in or re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "study"
     source = built_in or f"{stem}.toml"
-    commands = [f"symbreak study {source} --store {stem}.db", f"symbreak report {stem}.db"]
+    own = [] if built_in else _own_names(text)
+    option = " --import my_module" if own else ""
+    commands = [f"symbreak study {source} --store {stem}.db{option}", f"symbreak report {stem}.db"]
     return {
         "name": name,
         "file": None if built_in else source,
         "text": text,
         "commands": "\n".join(commands),
         "data": "data_file" in text,
+        "own": own,
     }
+
+
+def _own_names(text: str) -> list[str]:
+    """Methods and problems of a study file that are not symbreak's own, such as ``method RS``."""
+    try:
+        file = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:  # a store may hold any text
+        return []
+    files = file.get("data_file")
+    known = files if isinstance(files, dict) else {}
+    names = [[n for n in _list(file.get(key)) if n not in known] for key in ("methods", "problems")]
+    return [" ".join(pair) for pair in own_names(*names)]
+
+
+def _list(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _last_line(text: str) -> str:

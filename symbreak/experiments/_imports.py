@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 
 from symbreak._support.checks import shown
@@ -31,15 +31,16 @@ def import_modules(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def own_names(methods: Iterable[str], problems: Iterable[str]) -> list[tuple[str, str]]:
+    """Those that symbreak does not bring: ``("method", name)`` and ``("problem", name)``."""
+    own = [("method", name) for name in methods if not is_built_in_method(name)]
+    return own + [("problem", name) for name in problems if not is_built_in_problem(name)]
+
+
 def check_workers_know(spec: StudySpec) -> None:
     """Refuse methods and problems that are only in this process; workers are fresh ones."""
-    own = [("method", name) for name in spec.methods if not is_built_in_method(name)]
-    own += [
-        ("problem", name)
-        for name in spec.problems
-        if name not in spec.data_files and not is_built_in_problem(name)
-    ]
-    for kind, name in own[:1]:
+    problems = [name for name in spec.problems if name not in spec.data_files]
+    for kind, name in own_names(spec.methods, problems)[:1]:
         raise ValueError(
             f"the {kind} {shown(name)} is not symbreak's own, and workers do not run your script, "
             "so they would not know it; put it into a module and name that: "

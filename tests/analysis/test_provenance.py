@@ -2,8 +2,11 @@
 
 import shlex
 
+import pytest
+
+from symbreak import METHODS
 from symbreak.analysis import Results
-from symbreak.analysis._provenance import provenance
+from symbreak.analysis._provenance import _study, provenance
 from symbreak.experiments import BUILT_IN, Store, StudySpec
 
 OWN = 'problems = ["syn5"]\nmethods = ["DE-SB-LA-W"]\nrepetitions = 2\n[budgets]\nsyn5 = 800\n'
@@ -47,3 +50,18 @@ def test_only_what_a_study_changed_is_called_a_setting(tmp_path):
         rows = provenance(Results.of(store))["settings"]
     changes = {row["method"]: row["changes"] for row in rows}
     assert changes == {"DE": '{"F": 0.7}', "DE-SB-LA-W": "none"}
+
+
+def test_a_study_of_the_users_own_methods_names_their_module(tmp_path, monkeypatch):
+    monkeypatch.setitem(METHODS, "mine", METHODS["DE"])
+    text = OWN.replace('"DE-SB-LA-W"', '"DE", "mine"')
+    spec = StudySpec.parse(text, name="own")
+    monkeypatch.delitem(METHODS, "mine")  # a report is made by a process that does not know it
+    (study,) = provenance_of(tmp_path, spec)["studies"]
+    assert study["own"] == ["method mine"]
+    assert study["commands"].startswith("symbreak study own.toml --store own.db --import my_module")
+
+
+@pytest.mark.parametrize("text", ["no = toml = file", "methods = 3\nproblems = [3]\ndata_file = 3"])
+def test_a_study_file_may_be_anything(text):
+    assert _study("own", text)["own"] == []

@@ -185,7 +185,7 @@ class EvolvedNetwork(BaseEstimator):
         if self._task == "classification" and len(lost := np.setdiff1d(y, parts[2])):
             raise ValueError(
                 f"validation_fraction={self.validation_fraction} leaves no sample of class "
-                f"{lost[0]!r} to learn from; make it smaller, or add samples."
+                f"{lost.tolist()[0]!r} to learn from; make it smaller, or add samples."
             )
         return tuple(parts[::2]), tuple(parts[1::2])
 

@@ -144,7 +144,7 @@ class EvolvedMLPClassifier(ClassifierMixin, EvolvedNetwork):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the network on inputs X (K, d) and labels y (K,) of any kind."""
         X, y = self._validated(X, y, order="C")
-        if getattr(y, "dtype", np.dtype("O")).kind in "mM":  # a model keeps texts and numbers
+        if y.dtype.kind in "mM":  # a model keeps texts and numbers
             raise ValueError(f"Unknown label type: y must hold classes, got {y.dtype}.")
         check_classification_targets(y)
         X, y, weights = weighted(X, column_or_1d(y, warn=True), sample_weight)

@@ -75,7 +75,7 @@ bench: $(DEV_STAMP)  ## Speed against the floor and against peers
 	$(BIN)/python scripts/update_readme.py
 	$(BIN)/python scripts/beyond.py write
 
-reference: $(USER_STAMP)  ## The paper's study anew, about 14 core-hours; go on by starting it again
+reference: $(USER_STAMP)  ## The paper's study anew, some 6 to 11 core-hours; go on by starting it again
 	$(BIN)/symbreak study paper --store reference.db
 	$(BIN)/python scripts/reference.py compare reference.db
 

@@ -1,16 +1,13 @@
 """Write docs/reproduction.md from the committed results of the study `paper`.
 
-    python scripts/reproduction.py            # from studies/paper
-    python scripts/reproduction.py estimate   # measure studies/paper/estimate.csv first, minutes
+    python scripts/reproduction.py
 
 A test checks that the page says what the results say.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from _differences import (
     METHODS,
@@ -26,11 +23,11 @@ from _differences import (
 from symbreak.analysis import Results
 from symbreak.analysis._claims import INCOMPLETE, NOT_RUN, REPETITIONS, WORDS, paper_claims
 from symbreak.analysis._paper import PAPER_METHODS, TABLE_1
-from symbreak.experiments import Archive, StudySpec, seconds_per_evaluation
+from symbreak.experiments import Archive, StudySpec
 
 ROOT = Path(__file__).parent.parent
 ARCHIVE = ROOT / "studies" / "paper"
-ESTIMATE = ARCHIVE / "estimate.csv"
+COSTS = ARCHIVE / "costs.csv"  # by scripts/costs.py
 SENSITIVITY = ROOT / "studies" / "sensitivity"
 PAGE = ROOT / "docs" / "reproduction.md"
 
@@ -57,7 +54,8 @@ brute force. This page is written by `python scripts/reproduction.py` from the r
 `studies/paper`, one row per run; `symbreak report studies/paper` draws all figures
 from them, and `make reference` runs the study again. How the paper is read where it leaves a
 choice is in [paper-notes.md](paper-notes.md), how the numbers of evaluations were chosen in
-`studies/paper/budgets.md`.
+`studies/paper/budgets.md`. On another machine, runs of DE are the same, bit by bit; those of CMA-ES
+are with the same kernel of BLAS ([reliability.md](reliability.md#what-is-not-promised)).
 """
 TABLE_TEXT = """\
 ## Table 1
@@ -104,9 +102,10 @@ autoenc-circle were chosen by pilots so that statements on their order or conver
 COSTS_TEXT = """\
 ## What it cost
 
-Seconds of one run on a core of its own: the lower quartile of the runs, since some shared their
-core with other work. In brackets the estimate of `symbreak study paper --dry-run`, from a
-calibration of a tenth of a second.
+Seconds of the first run of each method, one after the other on an idle core of an AMD EPYC
+(`python scripts/costs.py`). Those of the study ran on several machines, some beside other work,
+most on an older processor, which takes about twice as long. In brackets the estimate of
+`symbreak study paper --dry-run`, from a calibration of a tenth of a second.
 """
 
 
@@ -126,7 +125,7 @@ def page() -> str:
         sensitivity(readings),
         steps(readings),
         _pairs(results),
-        _costs(results, spec),
+        _costs(spec),
     )
     return "\n".join(line for part in parts for line in part) + "\n"
 
@@ -174,7 +173,8 @@ def _agreement(results: Results) -> Iterator[str]:
         ("pairs that do not differ there do not here", (agree & ~differ).sum(), (~differ).sum()),
     ]
     yield from (f"| {text} | {n} | {of} |" for text, n, of in rows)
-    for word in (*WORDS.values(), INCOMPLETE, NOT_RUN):
+    missing = [word for word in (INCOMPLETE, NOT_RUN) if word in verdicts]
+    for word in (*WORDS.values(), *missing):
         yield f"| statements {word} | {verdicts.get(word, 0)} | {verdicts.sum()} |"
     yield ""
 
@@ -248,50 +248,24 @@ def _figure(problem: str, family: str) -> str:
     return f'<img src="figures/paper/{name}.svg" alt="{alt}" width="49%">'
 
 
-def _costs(results: Results, spec: StudySpec) -> Iterator[str]:
-    """Core-seconds per run, measured and as a plan."""
-    seconds = results.runs.pivot_table(
-        index="problem", columns="method", values="seconds", aggfunc=lambda x: x.quantile(0.25)
-    )
-    estimate = pd.read_csv(ESTIMATE).pivot(index="problem", columns="method", values="seconds")
+def _costs(spec: StudySpec) -> Iterator[str]:
+    """Seconds of a run and hours of a problem, measured and as a plan."""
+    costs = pd.read_csv(COSTS).set_index(["problem", "method"])
     yield COSTS_TEXT
     yield "| problem | " + " | ".join(spec.methods) + " | all, hours |"
     yield "|---|" + "---:|" * (len(spec.methods) + 1)
-    hours = {}
+    hours = costs["seconds"] * spec.repetitions / 3600
     for problem in spec.problems:
-        texts = []
-        for method in spec.methods:
-            plan = estimate.loc[problem].get(method, np.nan)
-            found = seconds[method].get(problem, np.nan) if method in seconds else np.nan
-            texts.append(_cost(found, plan))
-            each = plan if np.isnan(found) else found
-            hours[problem, method] = 0 if np.isnan(each) else each * spec.repetitions / 3600
-        total = sum(hours[problem, method] for method in spec.methods)
-        yield f"| {problem} | {' | '.join(texts)} | {total:.2f} |"
+        rows = costs.loc[problem].reindex(spec.methods)
+        texts = [
+            "" if pd.isna(row.seconds) else f"{row.seconds:.2g} ({row.estimate:.2g})"
+            for row in rows.itertuples()
+        ]
+        yield f"| {problem} | {' | '.join(texts)} | {hours[problem].sum():.2f} |"
     yield ""
-    yield f"In all {sum(hours.values()):.1f} core-hours, by the plan where nothing was run yet."
-
-
-def _cost(found: float, plan: float) -> str:
-    if np.isnan(plan):
-        return ""
-    return f"({plan:.2g})" if np.isnan(found) else f"{found:.2g} ({plan:.2g})"
-
-
-def write_estimate() -> None:
-    """Calibrate every pair of the study, as a dry run does."""
-    rows = []
-    for run in StudySpec.load("paper").first_runs():
-        seconds_per_evaluation(run, at_least=0)  # loads compiled code
-        seconds = seconds_per_evaluation(run) * run.max_evaluations
-        row = {"problem": run.problem, "method": run.method, "evaluations": run.max_evaluations}
-        rows.append(row | {"seconds": f"{seconds:.3g}"})
-    pd.DataFrame(rows).to_csv(ESTIMATE, index=False)
+    same = f"{costs['same'].sum()} of these {len(costs)} runs ended as those of the study"
+    yield f"In all {hours.sum():.1f} core-hours. {same}, bit by bit ({costs['blas'].iloc[0]})."
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["estimate"]:
-        write_estimate()
-    elif sys.argv[1:]:
-        sys.exit(__doc__)
     PAGE.write_text(page(), encoding="utf-8")

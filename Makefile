@@ -47,8 +47,8 @@ coverage: $(DEV_STAMP)  ## All tests, slow ones too, and at least 95 % of lines;
 minimum: $(DEV_STAMP)  ## The lowest versions that pyproject.toml allows, in an empty environment
 	$(BIN)/python scripts/try_minimum.py
 
-kills: $(DEV_STAMP)  ## A study of 4,000 runs under random kills against one left alone
-	timeout 1800 $(BIN)/python -m tests.reliability.kill_study --runs 4000 --pauses 0.5 3 --kills 100
+kills: $(DEV_STAMP)  ## A study of 10,000 runs under random kills against one left alone
+	timeout 1800 $(BIN)/python -m tests.reliability.kill_study --runs 10000 --pauses 0.3 1.5 --kills 100
 
 lint: $(DEV_STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -36,8 +36,8 @@ DE and DE-INV-SB end alike here and in the paper (1.000 and 0.995), where the te
 apart.""",
     ("sinc2d", "CMA-ES"): """\
 all runs of CMA-ES and all but one of CMA-ES-INV-SB fail, nearly as in the paper, but those of
-CMA-ES by less, relative to the other's. Neither the ball, the data, the first step nor (in trials
-without committed runs) the first point changes that.""",
+CMA-ES by less, relative to the other's. Neither the ball, the data, an output shift, the first step
+nor (in trials without committed runs) the first point changes that.""",
     ("sinc3d", "CMA-ES"): """\
 one run of CMA-ES-SB fails and two come late, which decides the mean; its median is half that of
 CMA-ES-INV-SB.""",
@@ -60,11 +60,12 @@ SENSITIVITY_TEXT = """\
 The same with another reading of the paper, from `studies/sensitivity`: *radius* rescales vectors
 outside the ball to its radius instead of to unit length (paper-notes 1), *start* and *start-sphere*
 let CMA-ES begin with a step size of 0.3, that of the file that comes with its C code, instead of
-0.5, a quarter of the interval, which the same file advises (13), *tanh* takes the printed error of
-classification (15), *redrawn* draws new data for every repetition (17), and *population* has 400
-candidates of CMA-ES on autoenc-sphere instead of the paper's 1,000. (*start-sphere* had 5
-repetitions first, which could not tell CMA-ES from CMA-ES-SB, and was given 20.) Normalised means;
-the smallest of a family is bold, whether or not a test tells it from the others.
+0.5, a quarter of the interval, which the same file advises (13), *shift* gives the output layer a
+shift (14), *tanh* takes the printed error of classification (15), *redrawn* draws new data for
+every repetition (17), and *population* has 400 candidates of CMA-ES on autoenc-sphere instead of
+the paper's 1,000. (*start-sphere* had 5 repetitions first, which could not tell CMA-ES from
+CMA-ES-SB, and was given 20.) Normalised means; the smallest of a family is bold, whether or not a
+test tells it from the others.
 """
 STEPS_TEXT = """\
 ## CMA-ES-SB and the first step size

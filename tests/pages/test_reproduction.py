@@ -109,7 +109,7 @@ def test_a_budget_only_says_when_a_run_stops(method):
 def test_other_readings_have_the_budgets_and_methods_of_the_study(script):
     paper = script.StudySpec.load("paper")
     files = list(script.SENSITIVITY.glob("*.toml"))
-    names = {"population", "radius", "redrawn", "start", "start-sphere", "tanh"}
+    names = {"population", "radius", "redrawn", "shift", "start", "start-sphere", "tanh"}
     assert {file.stem for file in files} == names
     for file in files:
         spec, found = script.StudySpec.load(file), script.Archive(file.with_suffix(""))

@@ -5,7 +5,7 @@
 Writes studies/paper/costs.csv, from which `python scripts/reproduction.py` makes a table of its
 page. The runs of the study itself were done on several machines, some beside other work, so that
 their seconds cannot be compared. Their results can: each should end as the committed one did, bit
-by bit, with the kernel of BLAS that most were made with.
+by bit, with the kernel of BLAS that those were made with.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ COSTS = ARCHIVE / "costs.csv"
 
 
 def measured() -> pd.DataFrame:
-    """Seconds of each run beside what `symbreak study paper --dry-run` estimates, and its error."""
+    """Seconds of each run, what a dry run estimates, and whether it ended as the committed one."""
     rows = []
     known = Archive(ARCHIVE).frame().set_index("key")["error"]
     for run in track(list(StudySpec.load("paper").first_runs()), "Runs"):

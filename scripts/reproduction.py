@@ -54,8 +54,8 @@ brute force. This page is written by `python scripts/reproduction.py` from the r
 `studies/paper`, one row per run; `symbreak report studies/paper` draws all figures
 from them, and `make reference` runs the study again. How the paper is read where it leaves a
 choice is in [paper-notes.md](paper-notes.md), how the numbers of evaluations were chosen in
-`studies/paper/budgets.md`. On another machine, runs of DE are the same, bit by bit; those of CMA-ES
-are with the same kernel of BLAS ([reliability.md](reliability.md#what-is-not-promised)).
+`studies/paper/budgets.md`. Whether runs are the same on another machine, bit by bit, depends on its
+BLAS ([reliability.md](reliability.md#what-is-not-promised)).
 """
 TABLE_TEXT = """\
 ## Table 1

@@ -278,12 +278,14 @@ def _compared(
 ) -> Found:
     """Print what was found; the best of it, with its model in its last form."""
     records = [one.record for one in found]
-    best = next(one for one in found if one.record is _scores.best_record(records, problem))
-    _scores.print_records(records, problem, best.record)
-    if len(records) > 1 and best.record.model and (step := last_step(problem, best.record)):
+    best_record = _scores.best_record(records, problem)
+    best = next(one for one in found if one.record is best_record)
+    _scores.print_records(records, problem, best_record)
+    compared = len(records) > 1 and best_record.model is not None
+    if compared and (step := last_step(problem, best_record)):
         console.print(f"Compared as found; the scores below are of the best, after {step}.")
         with console.status(step.capitalize()):
-            best = best._replace(record=finished(best.record, problem, stop, max_time))
+            best = best._replace(record=finished(best_record, problem, stop, max_time))
     return best
 
 

@@ -108,13 +108,10 @@ def read_npz(path: Path) -> ArrayTable:
         X, y = arrays["X"], arrays["y"]
         if X.ndim != 2 or y.ndim not in (1, 2) or len(X) != len(y):
             raise ValueError(f"{path}: X (K, d) and y (K,) or (K, q), got {X.shape} and {y.shape}.")
-        inputs = {f"x{i + 1}": column for i, column in enumerate(X.T)}
-        several = {f"y{i + 1}": column for i, column in enumerate(y.T)} if y.ndim == 2 else {}
-        outputs = several or {"y": y}
-        return ArrayTable(path, inputs | outputs, False, tuple(outputs))
+        outputs = _numbered("y", y) if y.ndim == 2 else {"y": y}
+        return ArrayTable(path, _numbered("x", X) | outputs, False, tuple(outputs))
     if arrays.keys() == {"X"} and arrays["X"].ndim == 2:  # new data, to be predicted
-        inputs = {f"x{i + 1}": column for i, column in enumerate(arrays["X"].T)}
-        return ArrayTable(path, inputs, False, ())
+        return ArrayTable(path, _numbered("x", arrays["X"]), False, ())
     shapes = {array.shape for array in arrays.values()}
     if not arrays or len(shapes) > 1 or any(array.ndim != 1 for array in arrays.values()):
         found = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:5])
@@ -124,6 +121,10 @@ def read_npz(path: Path) -> ArrayTable:
         )
     names = check_names(path, list(arrays))
     return ArrayTable(path, dict(zip(names, arrays.values(), strict=True)), True, names[-1:])
+
+
+def _numbered(letter: str, matrix: Column) -> dict[str, Column]:
+    return {f"{letter}{i + 1}": column for i, column in enumerate(matrix.T)}
 
 
 def read_arrays(path: str | Path) -> dict[str, Column]:

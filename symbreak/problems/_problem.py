@@ -308,8 +308,10 @@ def label_array(name: str, y: ArrayLike) -> np.ndarray:
             f"got {shown(y)}."
         )
     if labels.dtype.kind == "O":
-        lost = [i for i, label in enumerate(labels) if label is None or label != label]
-        if lost:
+        from pandas import isna  # only here: it is slow to load, and knows all kinds of missing
+
+        lost = np.flatnonzero(isna(labels))
+        if len(lost):
             raise ValueError(
                 f"{name} must hold a label for each sample, got {len(lost):,} without one, the "
                 f"first at index {lost[0]}; remove those samples."

@@ -95,6 +95,13 @@ def test_the_committed_runs_are_those_of_the_built_in_study(script):
     assert script.Archive(STUDY).keys <= planned
 
 
+def test_costs_are_of_every_method_and_of_runs_that_ended_as_committed(script):
+    costs = pd.read_csv(script.COSTS)
+    planned = [(run.problem, run.method) for run in script.StudySpec.load("paper").first_runs()]
+    assert list(zip(costs["problem"], costs["method"], strict=True)) == planned
+    assert costs["same"].all()  # docs/reliability.md says so
+
+
 @pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB"])
 def test_a_budget_only_says_when_a_run_stops(method):
     short, long = (

@@ -249,8 +249,8 @@ GOOD = np.ones((4, 2)), np.arange(4.0)
             "all be numbers or all be str",
         ),
         (
-            *(np.ones((3, 2)), ["a", None, np.nan], {"task": "classification"}),
-            "a label for each sample, got 2 without one, the first at index 1",
+            *(np.ones((4, 2)), ["a", None, np.nan, pd.NA], {"task": "classification"}),
+            "a label for each sample, got 3 without one, the first at index 1",
         ),
         (*GOOD, {"hidden": ()}, "at least three layer sizes"),
         (*GOOD, {"hidden": (0,)}, "each a whole number"),

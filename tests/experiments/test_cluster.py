@@ -241,13 +241,14 @@ def test_a_lost_scheduler_is_said_and_a_second_start_finishes(study, local, frag
 
 
 def test_a_lost_connection_is_taken_up_again(study, local, cluster, tmp_path):
-    statuses, said = [], []
+    statuses, said, cuts = [], [], []
     with Proxy(cluster.address) as proxy:
 
         def cut(update):
-            """Twice in the middle of runs, so that others are in flight."""
+            """At the first news, and at the first after that was mended: others are in flight."""
             statuses.append(update.status)
-            if statuses.count("running") in (1, 8):
+            if len(cuts) == said.count("cluster: connected again") < 2:
+                cuts.append(update)
                 proxy.cut(0.5)
 
         result = run_study(

@@ -103,7 +103,7 @@ def _compile_power_of_two(rounded: Any) -> Any:
 
 @_compiled
 def _tanh(x: float) -> float:
-    """``tanh`` without calls or branches, exactly odd, to 3 ulp.
+    """``tanh`` without calls or branches, exactly odd, to 3 ulp, or 5 without fused multiply-add.
 
     With ``n = round(|x| / (ln 2 / 2))`` and ``h`` the rest, ``tanh(n ln 2 / 2)`` is
     ``(S - 1) / (S + 1)`` for ``S = 2^n``, ``tanh h`` is a fraction ``h P / Q``, and the

@@ -34,7 +34,16 @@ def our_tanh(x):
     return out
 
 
-def test_tanh_is_within_three_ulp_of_the_true_value():
+@_kernels._compiled
+def multiplied_and_added(a, b, c):
+    return a * b + c
+
+
+#: Whether compiled code rounds once here, after both.
+FUSED = multiplied_and_added(1 + EPS, 1 - EPS, -1.0) != 0
+
+
+def test_tanh_is_within_three_ulp_of_the_true_value_or_five_without_fused_multiply_add():
     rng = np.random.default_rng(0)
     x = np.concatenate(
         [
@@ -44,10 +53,11 @@ def test_tanh_is_within_three_ulp_of_the_true_value():
             np.arange(1, 60) * math.log(2) / 4,  # where the reduction changes its mind
         ]
     )
+    bound = 3 if FUSED else 5
     with mpmath.workprec(200):
         for value, ours in zip(x.tolist(), our_tanh(x).tolist(), strict=True):
             true = mpmath.tanh(mpmath.mpf(value))
-            assert abs(mpmath.mpf(ours) - true) <= 3 * np.spacing(float(true)), value
+            assert abs(mpmath.mpf(ours) - true) <= bound * np.spacing(float(true)), value
 
 
 def test_the_fraction_in_tanh_is_as_near_as_it_says():

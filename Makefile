@@ -56,7 +56,7 @@ lint: $(DEV_STAMP)  ## ruff and mypy
 	$(BIN)/mypy
 
 docs: $(DEV_STAMP)  ## The documentation as a site, in site/
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/zensical build --clean --strict
 
 dist: $(DEV_STAMP)  ## Wheel and sdist, tried in an empty environment
 	rm -rf dist

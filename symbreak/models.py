@@ -46,7 +46,7 @@ from symbreak.activations import find_activation
 from symbreak.network import hidden_outputs, mean_square
 from symbreak.problems import Dataset, Scaling, Task
 from symbreak.problems._problem import label_array
-from symbreak.topology import Topology, check_topology
+from symbreak.topology import Topology, check_solved
 
 #: What is applied to the weighted sums of the outputs: nothing, the paper's tanh for classes that
 #: were fitted by least squares, or softmax for classes with probabilities.
@@ -89,7 +89,7 @@ class Model:
     def __post_init__(self) -> None:
         check_choice("task", self.task, get_args(Task))
         check_choice("output", self.output, get_args(Output))
-        net, q = check_topology(self.topology), self.topology.n_outputs
+        net, q = check_solved(self.topology), self.topology.n_outputs
         for name in ("theta", "output_weights"):
             object.__setattr__(self, name, check_vectors(getattr(self, name), "...", name))
         n_weights = self.output_weights.shape[0] if self.output_weights.ndim else 0

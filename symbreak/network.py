@@ -51,9 +51,46 @@ def hidden_outputs(theta: Array, topology: Topology, X: Array, *, shift: bool = 
     With ``shift`` a last column of ones is added, which carries the output shift.
     """
     x = X
-    for layer in topology.layers(theta):
-        x = topology.activation.f(x @ layer[:, :-1].T + layer[:, -1])
+    for layer in topology.layers(theta)[: len(topology.hidden)]:
+        x = topology.activation.f(_sums(x, layer))
     return np.column_stack([x, np.ones(len(x))]) if shift else x
+
+
+def outputs(theta: Array, topology: Topology, X: Array) -> Array:
+    """Outputs (..., K, N_L) of complete networks theta (..., D) for X (K, N_1)."""
+    if topology.outputs != "searched":
+        raise ValueError(
+            f"theta of a {topology} network has no output weights; use a topology with "
+            "outputs='searched'."
+        )
+    return _sums(hidden_outputs(theta, topology, X), topology.layers(theta)[-1])
+
+
+def _sums(x: Array, layer: Array) -> Array:
+    """What the neurons of a layer (..., N, M + 1), or (..., N, M) without biases, make of x."""
+    n = x.shape[-1]
+    sums: Array = x @ np.swapaxes(layer[..., :n], -1, -2)
+    return sums + layer[..., None, :, n] if layer.shape[-1] > n else sums
+
+
+def complete(theta: Array, topology: Topology, output_weights: Array) -> Array:
+    """``theta`` with the output weights (N or N + 1, q) behind it: a complete network.
+
+    Its topology is that with ``outputs="searched"``; missing output biases are zero.
+    """
+    q, missing = topology.n_outputs, topology.hidden[-1] + 1 - len(output_weights)
+    return np.append(theta, np.vstack([output_weights, np.zeros((missing, q))]).T)
+
+
+def divided(theta: Array, topology: Topology) -> tuple[Array, Array]:
+    """Of a complete network: ``theta`` of its hidden layers, and its output weights (N + 1, q).
+
+    The inverse of ``complete``, as a ``Model`` has them; missing biases are zero.
+    """
+    layers = topology.layers(theta)
+    if not topology.biases:
+        layers = tuple(np.column_stack([layer, np.zeros(len(layer))]) for layer in layers)
+    return np.concatenate([layer.ravel() for layer in layers[:-1]]), layers[-1].T.copy()
 
 
 def independent_columns(A: Array) -> Mask:

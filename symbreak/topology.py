@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._support.checks import IntArray, check_text, shown
+from symbreak._support.checks import IntArray, check_choice, check_flag, check_text, shown
 from symbreak.activations import TANH, Activation, find_activation
 
 Entry = TypeVar("Entry", bound=np.generic)
+Outputs = Literal["solved", "searched"]
 
 #: With a wider layer, a population of networks would not fit into memory.
 MAX_SIZE = 10_000_000
@@ -24,13 +25,17 @@ MAX_SIZE = 10_000_000
 class Topology:
     """Layer sizes ``(N_1, ..., N_L)`` of a feedforward network, inputs and outputs included.
 
-    Only the hidden layers are searched; the output weights are solved for (Eq. 10).
-    Hidden layers are counted from 0: ``layer`` h is the paper's ``l = h + 2``. The activation of
-    the hidden neurons, by name or as an ``Activation``, says which symmetries there are.
+    Only the hidden layers are searched; the output weights are solved for (Eq. 10). With
+    ``outputs="searched"`` the output layer is searched too: ``theta`` is a complete network, which
+    may have no ``biases`` at all. Hidden layers are counted from 0: ``layer`` h is the paper's
+    ``l = h + 2``. The activation of the hidden neurons, by name or as an ``Activation``, says
+    which symmetries there are.
     """
 
     sizes: tuple[int, ...]
     activation: Activation = TANH
+    outputs: Outputs = field(default="solved", kw_only=True)
+    biases: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         whole = isinstance(self.sizes, Iterable) and not isinstance(self.sizes, np.ndarray | str)
@@ -43,23 +48,38 @@ class Topology:
             )
         object.__setattr__(self, "sizes", tuple(int(n) for n in sizes))
         object.__setattr__(self, "activation", find_activation(self.activation))
+        check_choice("outputs", self.outputs, get_args(Outputs))
+        object.__setattr__(self, "biases", check_flag("biases", self.biases))
+        if self.outputs == "solved" and not self.biases:
+            raise ValueError('only a network with outputs="searched" can have no biases.')
 
     @classmethod
     def parse(cls, text: str) -> Topology:
-        """Read the paper's notation, ``"2-3-1-3-1"``, or ``"2-3-1-3-1 relu"``."""
-        sizes, _, activation = check_text("a topology", text).strip().partition(" ")
-        kind = find_activation(activation.strip() or "tanh")
+        """Read the paper's notation, ``"2-3-1-3-1"``, or ``"2-3-1-3-1 relu"``.
+
+        A complete network is ``"6-6-1 searched"``, or ``"6-6-1 searched unbiased"``.
+        """
+        sizes, *words = check_text("a topology", text).split() or [""]
+        names = [word for word in words if word not in ("searched", "unbiased")]
+        kind = find_activation(" ".join(names) or "tanh")
+        outputs: Outputs = "searched" if "searched" in words else "solved"
         try:
-            return cls(tuple(int(n) for n in sizes.split("-")), kind)
+            numbers = tuple(int(n) for n in sizes.split("-"))
+            return cls(numbers, kind, outputs=outputs, biases="unbiased" not in words)
         except ValueError:
             raise ValueError(
                 "a topology is layer sizes joined by '-', like '2-3-1-3-1', and an activation "
-                f"if it is not tanh, like '1-5-1 relu', got {shown(text)}."
+                "if it is not tanh, like '1-5-1 relu'; a complete network is '1-5-1 searched', or "
+                f"'1-5-1 searched unbiased', got {shown(text)}."
             ) from None
 
     def __str__(self) -> str:
-        sizes = "-".join(map(str, self.sizes))
-        return sizes if self.activation is TANH else f"{sizes} {self.activation}"
+        words = {
+            str(self.activation): self.activation is not TANH,
+            "searched": self.outputs == "searched",
+            "unbiased": not self.biases,
+        }
+        return " ".join(["-".join(map(str, self.sizes)), *(w for w in words if words[w])])
 
     @property
     def n_inputs(self) -> int:
@@ -78,8 +98,10 @@ class Topology:
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, int], ...]:
-        """``(N_l, N_{l-1} + 1)`` of each hidden layer; the shift is the last column."""
-        return tuple((n, fan_in + 1) for fan_in, n in zip(self.sizes, self.hidden, strict=False))
+        """``(N_l, N_{l-1} + 1)`` of each searched layer; the bias, if any, is the last column."""
+        searched = self.hidden if self.outputs == "solved" else self.sizes[1:]
+        pairs = zip(self.sizes, searched, strict=False)
+        return tuple((n, fan_in + self.biases) for fan_in, n in pairs)
 
     @cached_property
     def dim(self) -> int:
@@ -89,7 +111,8 @@ class Topology:
     def layers(self, theta: NDArray[Entry]) -> tuple[NDArray[Entry], ...]:
         """Views ``lambda^l`` of ``theta`` (..., D), each (..., N_l, N_{l-1} + 1) (Eq. 5).
 
-        A row is a neuron ``eta = (w, tau)`` (Eq. 1).
+        A row is a neuron ``eta = (w, tau)`` (Eq. 1), without ``tau`` if there are no biases. The
+        last one is the output layer where that is searched.
         """
         if not isinstance(theta, np.ndarray) or theta.shape[-1:] != (self.dim,):
             raise ValueError(
@@ -108,21 +131,24 @@ class Topology:
         """Where each symmetry block ``beta`` lives in ``theta`` (Eqs. 43-44).
 
         ``theta[..., blocks[h][n]]`` is neuron ``n`` of hidden layer ``h``: its own
-        parameters (the shift is number ``fan_in``), then the weights that read it in the
-        next hidden layer. The last hidden layer has no second part, since the output
-        weights are not searched.
+        parameters, then the weights that read it in the next searched layer. The last
+        hidden layer has no second part if the output weights are solved for.
         """
         own = self.layers(np.arange(self.dim, dtype=np.int64))
-        readers = [following[:, :-1].T for following in own[1:]]
-        joined = map(np.hstack, zip(own, readers, strict=False))
-        return tuple(np.ascontiguousarray(block) for block in (*joined, own[-1]))
+        readers = [following[:, :n].T for following, n in zip(own[1:], self.hidden, strict=False)]
+        joined = list(map(np.hstack, zip(own, readers, strict=False)))
+        if self.outputs == "solved":
+            joined.append(own[-1])
+        return tuple(map(np.ascontiguousarray, joined))
 
     @cached_property
-    def shift_index(self) -> tuple[IntArray, ...]:
-        """Where the shifts ``tau`` of each hidden layer live in ``theta``, each (N_l,)."""
-        return tuple(
-            rows[:, -1].copy() for rows in self.layers(np.arange(self.dim, dtype=np.int64))
-        )
+    def key_index(self) -> tuple[IntArray, ...]:
+        """Where the keys of rule-1 and rule-2 live in ``theta``, each (N_l,).
+
+        These are the biases ``tau`` of each hidden layer, or the last weights if there are none.
+        """
+        rows = self.layers(np.arange(self.dim, dtype=np.int64))
+        return tuple(layer[:, -1].copy() for layer in rows[: len(self.hidden)])
 
     @property
     def signed(self) -> bool:
@@ -161,6 +187,17 @@ def check_topology(value: object) -> Topology:
             f"{type(value).__name__}{hint}."
         )
     return value
+
+
+def check_solved(value: object) -> Topology:
+    """Return ``value`` if it is a topology whose output weights are solved for."""
+    topology = check_topology(value)
+    if topology.outputs != "solved":
+        raise ValueError(
+            "the output weights are solved for here, so topology must have outputs='solved', got "
+            f"{topology}."
+        )
+    return topology
 
 
 def _is_whole(n: object) -> bool:

@@ -1,7 +1,19 @@
+import dataclasses
+
+import numpy as np
 import pytest
 
-from symbreak import DE, METHODS, Topology, load_problem, make_optimizer
+from symbreak import (
+    DE,
+    METHODS,
+    Model,
+    Topology,
+    load_problem,
+    make_optimizer,
+    network,
+)
 from symbreak.methods import Method
+from symbreak.optimizers import Optimizer
 from symbreak.symmetry import NoBreaking
 
 
@@ -21,6 +33,32 @@ def test_the_population_size_is_the_problems_own_unless_given():
     assert make_optimizer("CMA-ES-SB", problem).population_size == 48
     assert make_optimizer("DE-SB", problem, population_size=30).population_size == 30
     assert make_optimizer("CMA-ES", Topology.parse("1-3-1")).population_size == 400
+
+
+@pytest.mark.parametrize("net", ["2-2-2-1 searched", "2-3-1 searched unbiased"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_searches_complete_networks(method, net):
+    topology, X = Topology.parse(net), np.random.default_rng(0).uniform(-1, 1, (20, 2))
+    target = X[:, :1] * X[:, 1:]
+    optimizer, errors = make_optimizer(method, topology, seed=1, population_size=30), []
+    for generation in range(40):
+        if generation == 20:
+            optimizer = Optimizer.from_state(optimizer.state())
+            assert optimizer.breaking.topology in (topology, None)
+        candidates = optimizer.ask()
+        errors = np.mean((network.outputs(candidates, topology, X) - target) ** 2, axis=(1, 2))
+        optimizer.tell(candidates, errors)
+    best = network.outputs(optimizer.best.theta, topology, X)
+    assert np.mean((best - target) ** 2) == pytest.approx(optimizer.best.error, rel=1e-12)
+    assert optimizer.best.error < np.mean(target**2)
+
+
+def test_a_problem_and_a_model_solve_for_output_weights():
+    topology = Topology.parse("1-3-1 searched")
+    with pytest.raises(ValueError, match="topology must have outputs='solved', got 1-3-1 searched"):
+        dataclasses.replace(load_problem("syn5"), topology=topology)
+    with pytest.raises(ValueError, match="topology must have outputs='solved'"):
+        Model(topology, "regression", np.zeros(topology.dim), np.zeros((4, 1)), None, None)
 
 
 def test_settings_reach_the_optimiser():

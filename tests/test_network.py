@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from symbreak import network
+from symbreak import Topology, network
 from tests import reference
 from tests.strategies import seeds, topologies
 
@@ -13,6 +13,23 @@ def test_hidden_outputs_are_those_of_nested_loops(topology, seed):
     theta, X = rng.normal(size=topology.dim), rng.normal(size=(5, topology.n_inputs))
     expected = reference.hidden_outputs(theta, topology.sizes, X, topology.activation.name)
     assert network.hidden_outputs(theta, topology, X) == pytest.approx(expected, abs=1e-13)
+
+
+@given(topologies(kinds=("complete", "unbiased")), seeds())
+def test_a_complete_network_is_a_solved_one_with_its_output_weights(topology, seed):
+    rng = np.random.default_rng(seed)
+    thetas, X = rng.normal(size=(3, topology.dim)), rng.normal(size=(5, topology.n_inputs))
+    found = network.outputs(thetas, topology, X)
+    hidden = Topology(topology.sizes, topology.activation)
+    for theta, made in zip(thetas, found, strict=True):
+        part, V = network.divided(theta, topology)
+        A = reference.hidden_outputs(part, hidden.sizes, X, topology.activation.name)
+        assert made == pytest.approx(np.column_stack([A, np.ones(5)]) @ V, abs=1e-12)
+        if topology.biases:
+            assert network.complete(part, hidden, V).tolist() == theta.tolist()
+            assert network.complete(part, hidden, V[:-1]).size == theta.size
+    with pytest.raises(ValueError, match="has no output weights"):
+        network.outputs(part, hidden, X)
 
 
 @pytest.mark.parametrize("rescale", ["unit", "radius", "none"])

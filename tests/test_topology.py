@@ -4,7 +4,7 @@ from hypothesis import given
 
 from symbreak import Topology
 from tests import reference_symmetry
-from tests.strategies import topologies
+from tests.strategies import KINDS, topologies
 
 # D and the number of replicas of the paper's eleven nets
 NETS = {
@@ -36,7 +36,40 @@ def test_blocks_are_those_of_the_slow_twin(topology):
     assert [block.tolist() for block in topology.blocks] == expected
 
 
-@given(topologies())
+@given(topologies(kinds=("complete", "unbiased")))
+def test_blocks_of_complete_networks_hold_what_a_neuron_reads_and_what_reads_it(topology):
+    theta, position = {}, 0
+    for layer, (fan_in, n) in enumerate(zip(topology.sizes, topology.sizes[1:], strict=False)):
+        for neuron in range(n):
+            for source in (*range(fan_in), *["bias"] * topology.biases):
+                theta[layer, neuron, source] = position
+                position += 1
+    assert topology.dim == position
+    for layer, block in enumerate(topology.blocks):
+        assert len(block) == topology.hidden[layer]
+        for neuron, places in enumerate(block.tolist()):
+            own = [p for (k, n, _), p in theta.items() if (k, n) == (layer, neuron)]
+            readers = [p for (k, _, s), p in theta.items() if (k, s) == (layer + 1, neuron)]
+            assert places == own + readers
+            assert topology.key_index[layer][neuron] == own[-1]
+
+
+@given(topologies(kinds=KINDS))
+def test_a_topology_is_what_it_says(topology):
+    assert Topology.parse(str(topology)) == topology
+
+
+def test_networks_without_biases_are_complete():
+    assert str(Topology((6, 6, 1), outputs="searched", biases=False)) == "6-6-1 searched unbiased"
+    assert str(Topology((6, 6, 1), "relu", outputs="searched")) == "6-6-1 relu searched"
+    assert str(Topology((6, 6, 1))) == "6-6-1"
+    with pytest.raises(ValueError, match='only a network with outputs="searched"'):
+        Topology((6, 6, 1), biases=False)
+    with pytest.raises(ValueError, match="Did you mean 'searched'"):
+        Topology((6, 6, 1), outputs="searching")
+
+
+@given(topologies(kinds=KINDS))
 def test_layers_are_views_that_cover_theta_once(topology):
     theta = np.arange(float(topology.dim))
     layers = topology.layers(theta)
@@ -45,10 +78,10 @@ def test_layers_are_views_that_cover_theta_once(topology):
     assert all(np.shares_memory(layer, theta) for layer in layers)
 
 
-@given(topologies())
-def test_shift_index_points_at_the_last_entry_of_each_neuron(topology):
+@given(topologies(kinds=KINDS))
+def test_key_index_points_at_the_last_entry_of_each_neuron(topology):
     theta = np.arange(float(topology.dim))
-    for index, layer in zip(topology.shift_index, topology.layers(theta), strict=True):
+    for index, layer in zip(topology.key_index, topology.layers(theta), strict=False):
         assert theta[index].tolist() == layer[:, -1].tolist()
 
 

@@ -27,7 +27,7 @@ from symbreak._support.checks import (
 from symbreak._support.frames import column_names, take_columns
 from symbreak.activations import TANH, Activation, find_activation
 from symbreak.problems._data import Dataset, Scaling, sample_weights
-from symbreak.topology import Topology, check_topology
+from symbreak.topology import Topology, check_solved
 
 Task = Literal["regression", "autoencoding", "classification"]
 
@@ -90,7 +90,7 @@ class Problem:
     def __post_init__(self) -> None:
         check_text("name", self.name)
         check_text("description", self.description)
-        check_topology(self.topology)
+        check_solved(self.topology)
         check_choice("task", self.task, get_args(Task))
         check_choice("rescale", self.rescale, ("unit", "radius", "none"))
         check_choice("output_error", self.output_error, ("linear", "tanh"))

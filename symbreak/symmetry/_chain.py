@@ -77,17 +77,15 @@ def move_to_nearest(
     anchor: Array,
     topology: Topology,
     blocks: Sequence[IntArray],
-    signed: bool,
     max_steps: int,
 ) -> Mask:
     """Sweep, then solve exactly what is not proven nearest, in place; returns what is proven.
 
-    ``blocks`` belong to the layers with symmetries: all hidden layers, or all but the last where
-    that stands for the outputs of a complete network. Columns of the population beyond D are moved
-    along.
+    ``blocks`` are those of the topology; they may have more columns, for columns of the population
+    beyond D that are moved along.
     """
+    D, signed = topology.dim, topology.signed
     sweep(population, anchor, blocks, signed)
-    D = topology.dim
     largest = np.abs(population[:, :D]).max(axis=1) + np.abs(anchor[:D]).max()
     comparable = largest <= MAX_MAGNITUDE  # NaN is not
     if len(blocks) == 1 or not comparable.any():
@@ -96,11 +94,11 @@ def move_to_nearest(
         distances = np.sqrt(np.sum((population[:, :D] - anchor[:D]) ** 2, axis=1))
     proven = distances <= safe_radius(topology.layers(anchor[:D])[: len(blocks)], signed)
     proven &= comparable
-    chain, steps = plan(topology.hidden[: len(blocks)], signed)
+    chain, steps = plan(topology.hidden, signed)
     rest = comparable & ~proven
     if steps <= max_steps and rest.any():
         part = population[rest]
-        _solve(part, anchor, topology, blocks, signed, chain)
+        _solve(part, anchor, topology, blocks, chain)
         population[rest] = part
         proven |= rest
     return proven
@@ -133,17 +131,16 @@ def _solve(
     anchor: Array,
     topology: Topology,
     blocks: Sequence[IntArray],
-    signed: bool,
     chain: Sequence[int],
 ) -> None:
     """Replace each candidate by its replica nearest to the anchor, in place."""
-    D = topology.dim
+    D, signed = topology.dim, topology.signed
     most = max(n_choices(topology.hidden[h], signed) for h in chain[1:-1])
     size = max(1, CHUNK // (16 * most))
     for first in range(0, len(population), size):
         part = population[first : first + size]
         moved = part.copy()
-        found = _best_choices(moved[:, :D], anchor[:D], topology, chain, signed)
+        found = _best_choices(moved[:, :D], anchor[:D], topology, chain)
         for h, (orders, signs) in found.items():
             apply_choice(moved, blocks[h], orders, signs)
         pending = np.ones((len(moved), len(blocks)), dtype=np.bool_)
@@ -155,13 +152,13 @@ def _solve(
 
 
 def _best_choices(
-    population: Array, anchor: Array, topology: Topology, chain: Sequence[int], signed: bool
+    population: Array, anchor: Array, topology: Topology, chain: Sequence[int]
 ) -> dict[int, Choices]:
     """The best choice for each enumerated hidden layer: orders and signs, each (C, N)."""
-    C = len(population)
-    candidates = [np.ascontiguousarray(layer) for layer in topology.layers(population)]
-    centre = [np.ascontiguousarray(layer) for layer in topology.layers(anchor)]
-    candidates.append(np.empty((C, 0, topology.hidden[-1] + 1)))  # nothing reads the last layer
+    C, signed = len(population), topology.signed
+    candidates = [_with_biases(layer, topology) for layer in topology.layers(population)]
+    centre = [_with_biases(layer, topology) for layer in topology.layers(anchor)]
+    candidates.append(np.empty((C, 0, topology.hidden[-1] + 1)))  # if nothing reads the last layer
     centre.append(np.empty((0, topology.hidden[-1] + 1)))
     menu = {h: choices(topology.hidden[h], signed) for h in chain[1:-1]}
     menu[-1] = _unchanged(topology.n_inputs)
@@ -184,6 +181,13 @@ def _best_choices(
         found[e] = (menu[e][0][which], menu[e][1][which])
     del found[-1]
     return found
+
+
+def _with_biases(layer: Array, topology: Topology) -> Array:
+    """A layer (..., N, M + 1), with zeros for biases that there are not."""
+    if topology.biases:
+        return np.ascontiguousarray(layer)
+    return np.concatenate([layer, np.zeros((*layer.shape[:-1], 1))], axis=-1)
 
 
 def _unchanged(n: int) -> Choices:

@@ -91,14 +91,14 @@ def _align(
         _checked([check_theta(anchor, D, "anchor")], topology, "anchor"), np.zeros(D)
     )
     if method == "invariant":
-        apply_rules(candidates, blocks, topology.shift_index, signed)
+        apply_rules(candidates, blocks, topology.key_index, signed)
     elif method == "proximity":
         step_towards(candidates, centre, blocks, signed, np.random.default_rng(seed))
     elif method == "assignment":
         sweep(candidates, centre, blocks, signed)
     else:
         steps = _check_affordable(topology)
-        move_to_nearest(candidates, centre, topology, blocks, signed, steps)
+        move_to_nearest(candidates, centre, topology, blocks, steps)
     return candidates[:, :D].copy(), candidates[:, D:]
 
 

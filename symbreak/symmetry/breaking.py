@@ -91,7 +91,7 @@ class InvariantBreaking:
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
         net = self.topology
         population, anchor = _checked(population, anchor, net)
-        return population, apply_rules(population, net.blocks, net.shift_index, net.signed)
+        return population, apply_rules(population, net.blocks, net.key_index, net.signed)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class AssignmentBreaking:
         """The aligned candidates, and which of them are proven to be the nearest replicas."""
         net, steps = self.topology, MAX_STEPS if self.exact else 1
         moved, centre = _checked(population, anchor, net)
-        return moved, move_to_nearest(moved, centre, net, net.blocks, net.signed, steps)
+        return moved, move_to_nearest(moved, centre, net, net.blocks, steps)
 
 
 def _checked(population: ArrayLike, anchor: ArrayLike, topology: Topology) -> tuple[Array, Array]:
@@ -207,15 +207,15 @@ BREAKINGS: dict[str, Callable[..., Breaking]] = {
 
 
 def apply_rules(
-    population: Array, blocks: Sequence[IntArray], shift_index: Sequence[IntArray], signed: bool
+    population: Array, blocks: Sequence[IntArray], key_index: Sequence[IntArray], signed: bool
 ) -> Mask:
     """Rule-1, where neurons can be flipped, and rule-2, in place; which candidates changed.
 
-    ``blocks`` and ``shift_index`` are those of a topology; blocks may have more columns, which
+    ``blocks`` and ``key_index`` are those of a topology; blocks may have more columns, which
     then move along.
     """
     modified = np.zeros(len(population), dtype=np.bool_)
-    for block, shifts in zip(blocks, shift_index, strict=True):
+    for block, shifts in zip(blocks, key_index, strict=True):
         if signed:
             _make_shifts_positive(population, block, shifts, modified)
         _sort_by_shift(population, block, shifts, modified)

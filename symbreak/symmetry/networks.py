@@ -21,7 +21,7 @@ from symbreak._support.checks import (
     check_vectors,
     shown,
 )
-from symbreak.activations import ACTIVATIONS
+from symbreak.activations import ACTIVATIONS, find_activation
 from symbreak.symmetry._chain import move_to_nearest
 from symbreak.symmetry.alignment import MAX_EXACT_STEPS
 from symbreak.topology import Topology
@@ -87,12 +87,10 @@ def align_networks(
             f"both networks must have the same sizes, and both shifts or neither, got "
             f"{ours} and {theirs}."
         )
-    topology = Topology((*ours.sizes, 1))  # its last hidden layer are the outputs
+    same_symmetries = "tanh" if signed else "relu"
+    topology = Topology(ours.sizes, find_activation(same_symmetries), outputs="searched")
     theta, anchor = ours.theta[None].copy(), theirs.theta
-    blocks = topology.blocks[:-1]
-    proven = np.ones(1, dtype=np.bool_)
-    if blocks:
-        proven = move_to_nearest(theta, anchor, topology, blocks, signed, MAX_EXACT_STEPS)
+    proven = move_to_nearest(theta, anchor, topology, topology.blocks, MAX_EXACT_STEPS)
     moved = ours.written(topology.layers(theta[0]), weights, shifts)
     before, after = (float(np.linalg.norm(x - anchor)) for x in (ours.theta, theta[0]))
     return AlignedNetwork(*moved, before, after, bool(proven[0]))

@@ -38,7 +38,7 @@ def far(a, b):
     return np.sqrt(sum(np.sum((x - y) ** 2) for x, y in pairs))
 
 
-SIZES = st.lists(st.integers(1, 4), min_size=2, max_size=5)
+SIZES = st.lists(st.integers(1, 4), min_size=3, max_size=5)
 
 
 @settings(max_examples=50)

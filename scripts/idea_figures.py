@@ -15,13 +15,13 @@ from symbreak.analysis._idea_chart import GOLD, STAR
 from symbreak.analysis._style import styled
 
 FOLDER = Path(__file__).parent.parent / "docs" / "figures"
-#: Two neurons without shifts, so that a network is a point (w1, w2) of a plane.
+#: Two neurons without biases, so that a network is a point (w1, w2) of a plane.
 TOPOLOGY, OPTIMUM, EDGE, CELLS = Topology((1, 2, 1)), (2.6, 0.8), 4.0, 80
 X = np.linspace(-2, 2, 81)[:, None]
 
 
 def networks(plane: np.ndarray) -> np.ndarray:
-    """Points (n, 2) as parameters (n, 4) of networks with shifts of zero."""
+    """Points (n, 2) as parameters (n, 4) of networks whose biases are zero."""
     theta = np.zeros((len(plane), 4))
     theta[:, [0, 2]] = plane
     return theta
@@ -43,11 +43,13 @@ def stars() -> pd.DataFrame:
 
 def grid() -> pd.DataFrame:
     """Points of the plane, with their errors and which replica of the optimum is nearest."""
-    w1, w2 = (np.linspace(-EDGE, EDGE, n) for n in (CELLS, CELLS + 1))  # no cell has w1 = w2
-    plane = np.stack(np.meshgrid(w1, w2), axis=-1).reshape(-1, 2)
+    edges = np.linspace(-EDGE, EDGE, CELLS + 1)
+    centres = (edges[1:] + edges[:-1]) / 2  # an even number: none is 0, where a neuron is lost
+    plane = np.stack(np.meshgrid(centres, centres), axis=-1).reshape(-1, 2)
     frame = pd.DataFrame(plane, columns=["w1", "w2"]).round(3)
-    frame["log error"] = np.log10(Evaluator(problem())(networks(plane)) + 1e-5).round(2)
-    away = plane[:, None] - stars().to_numpy()
+    beside = plane * [1.001, 1]  # on the diagonals two neurons are one, and two stars as near
+    frame["log error"] = np.log10(Evaluator(problem())(networks(beside)) + 1e-5).round(2)
+    away = beside[:, None] - stars().to_numpy()
     frame["partition"] = (away**2).sum(axis=2).argmin(axis=1)
     return frame
 
@@ -80,8 +82,10 @@ def conventions() -> alt.TopLevelMixin:
         rows.append(pd.DataFrame({"x": x, "output": y, "networks": name}).round(3))
     same = np.tanh(x[:, None] * swapped[[0, 2]] + swapped[[1, 3]]) @ other
     assert np.allclose(same, rows[0]["output"], atol=1e-3)
-    color = alt.Color("networks:N", scale=alt.Scale(range=["#1a7fc1", "#d55e00"]))
-    about = ["Neuron 1 (weight, shift): 2.6, 1.2 and -0.8, 0.9", "Neuron 2: 0.8, -0.9 and 2.6, 1.2"]
+    color = alt.Color(
+        "networks:N", scale=alt.Scale(range=["#1a7fc1", "#d55e00"]), legend=alt.Legend(columns=1)
+    )
+    about = ["Neuron 1 (weight, bias): 2.6, 1.2 and -0.8, 0.9", "Neuron 2: 0.8, -0.9 and 2.6, 1.2"]
     title = alt.TitleParams("Two ways to write one network", subtitle=about)
     chart = alt.Chart(pd.concat(rows), width=420, height=220, title=title)
     return styled(chart.mark_line(strokeWidth=3).encode(x="x:Q", y="output:Q", color=color))
@@ -97,11 +101,11 @@ def figures() -> dict[str, alt.TopLevelMixin]:
     replicas = ["Every star is the same network:", "two neurons have 2 · 2 · 2 replicas."]
     nearest = ["Each point has the colour of the star that is nearest.", "One part is enough."]
     return {
-        "idea-1-conventions.svg": conventions(),
+        "idea-1-conventions.png": conventions(),
         "idea-2-replicas.png": styled(field(errors, "Errors of all networks", replicas)),
         "idea-3-partitions.png": styled(field(parts, "Partitions", nearest)),
-        "idea-4-rules.svg": separation_chart(),
-        "idea-5-breaking.svg": breaking_chart(),
+        "idea-4-rules.png": separation_chart(),
+        "idea-5-breaking.png": breaking_chart(),
     }
 
 

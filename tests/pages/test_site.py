@@ -5,9 +5,10 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from tests.pages.blocks import ROOT
+from tests.pages.blocks import ROOT, load_module
 
 PLAY = ROOT / "docs" / "play.html"
 
@@ -67,6 +68,13 @@ def test_the_page_to_play_with_is_in_the_page_on_the_idea(site, page):
     page.open(site / "idea.html")
     page.driver.switch_to.frame(page.driver.find_element("tag name", "iframe"))
     assert "generation 0" in facts(page)
+
+
+def test_the_map_of_errors_has_the_symmetries_that_the_page_speaks_of():
+    figures = load_module("scripts", "idea_figures")
+    errors = figures.grid().pivot(index="w2", columns="w1", values="log error").to_numpy()
+    for replica in (errors[::-1], errors[:, ::-1], errors.T):
+        np.testing.assert_allclose(replica, errors, atol=0.05)
 
 
 def facts(page):

@@ -37,6 +37,9 @@ def predict_command(
     header: Annotated[
         bool | None, typer.Option(help="Whether the file names its columns (default: recognised)")
     ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a text file (default: utf-8)")
+    ] = None,
 ) -> None:
     """Predict the targets of new data, in the units of the training data.
 
@@ -50,7 +53,7 @@ def predict_command(
         check_out("--out", out)
         if out.resolve() in (model.resolve(), data.resolve()):
             raise ValueError(f"--out must be a file of its own, got {out}.")
-    table = read_table(data, header=header)
+    table = read_table(data, header=header, encoding=encoding)
     inputs = choose_inputs(network, table)
     ignored = [name for name in table.names if name not in set(inputs)]
     notes = Console(stderr=True, highlight=False, soft_wrap=True)

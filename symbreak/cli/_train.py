@@ -31,7 +31,7 @@ from symbreak.cli._imports import Imports, import_here
 from symbreak.cli._train_view import Found, finished, last_step, run_methods
 from symbreak.inspection import is_constant
 from symbreak.models import Model
-from symbreak.problems import default_targets, read_problem, read_table
+from symbreak.problems import Table, default_targets, read_problem, read_table
 from symbreak.topology import MAX_SIZE
 
 DEFAULT_METHOD = "auto"
@@ -62,10 +62,10 @@ def train_command(
     ],
     target: Annotated[
         list[str],
-        _DATA("--target", metavar="COLUMN", help="To predict; repeat for more (default: the last)"),
+        _DATA("--target", metavar="COLUMN", help="To predict; a,b for more (default: the last)"),
     ] = [],  # noqa: B006  (typer copies it)
     ignore: Annotated[
-        list[str], _DATA("--ignore", metavar="COLUMN", help="Not an input; repeat for more")
+        list[str], _DATA("--ignore", metavar="COLUMN", help="Not an input; a,b for more")
     ] = [],  # noqa: B006
     task: Annotated[
         str | None,
@@ -74,6 +74,9 @@ def train_command(
     header: Annotated[
         bool | None,
         _DATA("--header/--no-header", help="Does the file name its columns? (default: recognised)"),
+    ] = None,
+    encoding: Annotated[
+        str | None, _DATA("--encoding", metavar="NAME", help="Of a text file (default: utf-8)")
     ] = None,
     validation: Annotated[
         float | None,
@@ -141,6 +144,7 @@ def train_command(
         "ignore": tuple(ignore),
         "task": task,
         "header": header,
+        "encoding": encoding,
         "validation": validation,
         "test": test,
     }
@@ -208,17 +212,14 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
             raise ValueError(f"no data file {source!r}, and no problem of that name.")
         error = unknown("problem", source, problem_names())
         raise ValueError(f"{error} If it is your own, --import the module that adds it.")
-    header = given.get("header")
-    table = read_table(path, header=header)
+    table = read_table(path, header=given.pop("header", None), encoding=given.pop("encoding", None))
+    for key in ("targets", "ignore"):
+        given[key] = [name for text in given.get(key, ()) for name in split_names(text, table)]
     problem = read_problem(
-        path, name=path.name, seed=seed, **{"task": "auto", **FILE_SETTINGS, **given}
+        table, name=path.name, seed=seed, **{"task": "auto", **FILE_SETTINGS, **given}
     )
     found = "given" if "task" in given else "recognised, --task changes it"
-    goals = (
-        problem.target_names
-        or given.get("targets")
-        or default_targets(table, given.get("ignore", ()))
-    )
+    goals = problem.target_names or given["targets"] or default_targets(table, given["ignore"])
     goal = ", ".join(goals)
     console.print(
         f"{shown(path.name)}: {shown(table.format)}\n"
@@ -228,6 +229,11 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
     if "column 1" in problem.feature_names:  # what spreadsheets and frames put first
         console.print("column 1 has no name; if it only counts rows, use --ignore 'column 1'")
     return problem
+
+
+def split_names(text: str, table: Table) -> list[str]:
+    """Names of columns that an option was given: one, or several with commas between them."""
+    return [text] if text in table.names else [name.strip() for name in text.split(",")]
 
 
 def _changed(

@@ -10,32 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symbreak._support.checks import check_choice, check_flag, check_path, check_text, shown
-from symbreak.problems._array_tables import ParquetTable, read_npz
+from symbreak.problems._array_tables import read_npz, read_parquet
 from symbreak.problems._division import divide
 from symbreak.problems._problem import Problem, Task
-from symbreak.problems._tables import (
-    BadCellsError,
-    Table,
-    find_columns,
-    is_number,
-    kind_of,
-)
-from symbreak.problems._text_tables import TextTable
+from symbreak.problems._tables import BadCellsError, Table, check_known, is_number, kind_of
+from symbreak.problems._text_tables import read_text
 
-#: Whole numbers with more different values than this are measured or counted, not classes.
+#: Integers with more different values than this are measured or counted, not classes.
 MAX_CLASSES = 20
 #: And each class must have this many rows on average, unless there are two.
 ROWS_PER_CLASS = 10
 
 
-def read_table(path: str | Path, *, header: bool | None = None) -> Table:
-    """Open a data file: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``, ``.npz``.
+def read_table(
+    path: str | Path, *, header: bool | None = None, encoding: str | None = None
+) -> Table:
+    """Read a data file: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``, ``.npz``.
 
     Any other name is taken for text with columns. Delimiter and decimal comma are recognised.
 
     Args:
         path: The file.
         header: Whether a text file begins with the names of its columns; None to recognise it.
+        encoding: Of a text file, such as ``"cp1252"``; None for UTF-8, or UTF-16 if it says so.
 
     Raises:
         ValueError: if there is no such file, or it is damaged, too large or not a table.
@@ -43,22 +40,28 @@ def read_table(path: str | Path, *, header: bool | None = None) -> Table:
     path = check_path("path", path)
     if header is not None:
         header = check_flag("header", header)
+    if encoding is not None:
+        check_text("encoding", encoding)
     if not path.is_file():
         raise ValueError(f"no data file {str(path)!r}.")
-    if path.suffix == ".npz":
-        return read_npz(path)
-    if path.suffix == ".parquet":
-        return ParquetTable.open(path)
-    return TextTable.open(path, header)
+    try:
+        if path.suffix == ".npz":
+            return read_npz(path)
+        if path.suffix == ".parquet":
+            return read_parquet(path)
+        return read_text(path, header, encoding)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def read_problem(
-    path: str | Path,
+    data: str | Path | Table,
     *,
     name: str,
     targets: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
     header: bool | None = None,
+    encoding: str | None = None,
     hidden: Sequence[int] = (5,),
     task: Task | Literal["auto"] = "regression",
     validation: float = 0.0,
@@ -69,12 +72,14 @@ def read_problem(
     """Make a problem of a data file.
 
     Args:
-        path: What ``read_table`` reads: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``, ``.npz``.
+        data: What ``read_table`` reads, a file: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``,
+            ``.npz``; or what it returns.
         name: What to call the problem.
         targets: Columns to predict; the last one that is not ignored, or y of an ``.npz`` file, if
             none is named. All others are inputs.
         ignore: Columns that are neither.
         header: Whether a text file begins with the names of its columns; None to recognise it.
+        encoding: Of a text file, see ``read_table``.
         hidden: Sizes of the hidden layers.
         task: ``"regression"``, ``"classification"``, or ``"auto"``, see ``recognise_task``.
         validation: Share of the samples kept for validation.
@@ -86,7 +91,9 @@ def read_problem(
         ValueError: if the file is not such a table, or has too few rows for the shares.
     """
     check_text("name", name)
-    table = read_table(path, header=header)
+    table = data
+    if not isinstance(table, Table):
+        table = read_table(table, header=header, encoding=encoding)
     inputs, outputs = _choose_columns(table, _names("targets", targets), _names("ignore", ignore))
     check_choice("task", task, ("auto", *get_args(Task)))
     task, X, y = _read_columns(table, inputs, outputs, task)
@@ -111,11 +118,11 @@ def read_problem(
 def recognise_task(table: Table, target: str, labels: NDArray[Any]) -> Task:
     """Classification if the labels (K,) of the only target are classes, else regression.
 
-    Classes are texts, truth values, or whole numbers with at most 20 different values that have
-    ten rows each on average; two different whole numbers are classes always.
+    Classes are strings, booleans, or integers with at most 20 different values that have ten rows
+    each on average; two different integers are classes always.
 
     Raises:
-        ValueError: if the target holds dates, or texts that hardly repeat.
+        ValueError: if the target holds dates, or strings that hardly repeat.
     """
     values, counts = np.unique(labels, return_counts=True)
     if labels.dtype.kind in "US":
@@ -160,7 +167,7 @@ def _check_several(table: Table, target: str, labels: NDArray[Any]) -> None:
 
 
 def _check_classes(table: Table, target: str, values: NDArray[Any], n_rows: int) -> None:
-    """Refuse what is text but surely not classes."""
+    """Refuse strings that are surely not classes."""
     kinds = {kind_of(str(value)) for value in values[:10]}
     if len(values) > max(2, n_rows / 2) or kinds == {"dates or times"}:
         raise ValueError(
@@ -214,7 +221,7 @@ def _choose_columns(
 ) -> tuple[list[str], list[str]]:
     """Names of inputs and targets."""
     outputs = targets or default_targets(table, ignore)
-    find_columns(table, [*outputs, *ignore])
+    check_known(table, [*outputs, *ignore])
     if both := set(outputs) & set(ignore):
         raise ValueError(f"{table.path}: {both.pop()!r} is a target, so it cannot be ignored.")
     left_out = {*outputs, *ignore}

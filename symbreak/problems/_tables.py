@@ -1,25 +1,28 @@
-"""What all tables share: columns by name, bounds, and messages about what is wrong with them.
-
-Nothing in a file can execute code, and nothing in it decides how much memory reading it takes.
-"""
+"""The columns of a data file in memory: as numbers, as labels, or a message on what is wrong."""
 
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import re
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._support.checks import Array, IntArray, shown, unknown
+from symbreak._support.checks import Array, IntArray, Mask, shown, unknown
+
+Column = NDArray[Any]
 
 #: Neither an expanded file nor a table may be larger.
 MAX_BYTES = 2 * 2**30
+#: Small networks have fewer inputs; a wider file would take minutes before anything is said.
+MAX_COLUMNS = 20_000
 #: How many rows, columns and so on a message names.
 SHOWN = 3
 SHOWN_NAMES, MAX_COMPARED = 20, 1_000
@@ -27,73 +30,127 @@ SHOWN_NAMES, MAX_COMPARED = 20, 1_000
 MISSING = {"", "na", "n/a", "nan", "null", "none", "nil", "?", "-", ".", "#n/a", "missing"}
 #: Those of them that nobody would call a class.
 MISSING_LABELS = {"", "na", "n/a", "nan", "null", "?", "#n/a", "<na>"}
-#: How a text file says truth values, in any case, and the numbers that they are.
-TRUTHS = {"true": "1", "false": "0"}
-TRUTH_VALUES = "truth values"
+#: How text files write booleans, in any case.
+BOOLEANS = {"true": 1.0, "false": 0.0}
 DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?")
 THOUSANDS = re.compile(r"[+-]?\d{1,3}([ _'.,\u00a0\u202f]\d{3})+([.,]\d*)?")
 
-MAGIC = {
-    b"PK\x03\x04": "a zip archive or a spreadsheet",
-    b"\x1f\x8b": "a gzip archive",
-    b"PAR1": "a parquet file",
-    b"\x93NUMPY": "a single NumPy array (.npy)",
-    b"SQLite format 3": "an SQLite database",
-    b"%PDF": "a PDF document",
-}
 
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A data file that has been read.
 
-class Table(Protocol):
-    """Columns of a data file, read when they are asked for."""
+    Attributes:
+        path: The file.
+        columns: Columns (K,) by name, in the order of the file: booleans, numbers, or strings.
+        named: Whether the file names them itself.
+        targets: The columns to predict if nobody says otherwise.
+        format: How the file was understood, in a few words.
+        decimal: The decimal sign of numbers in strings.
+        lines: The line of the file (K,) that each sample is in; None if they count from 1.
+    """
 
-    @property
-    def path(self) -> Path:
-        """The file."""
+    path: Path
+    columns: Mapping[str, Column]
+    named: bool
+    targets: tuple[str, ...]
+    format: str
+    decimal: str = "."
+    lines: IntArray | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, in the order of the file."""
-
-    @property
-    def named(self) -> bool:
-        """Whether the file names them itself."""
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The columns to predict if nobody says otherwise."""
-
-    @property
-    def format(self) -> str:
-        """How the file was understood, in a few words."""
+        """Names of the columns."""
+        return tuple(self.columns)
 
     def numbers(self, names: Sequence[str]) -> Array:
-        """Columns (K, n) of finite numbers, or a ValueError that names columns and rows."""
+        """Columns (K, n) of finite numbers; one of nothing but booleans holds 1 and 0.
 
-    def labels(self, name: str) -> NDArray[Any]:
-        """A column (K,) as it stands; in a text file all entries are texts."""
+        Raises:
+            ValueError: if a column is unknown or holds anything else, with columns and rows.
+        """
+        check_known(self, names)
+        faults = Faults()
+        numbers = [self._numbers(name, faults) for name in names]
+        if faults:
+            raise faults.error(self.path)
+        return np.column_stack(numbers)
+
+    def labels(self, name: str) -> Column:
+        """A column (K,) as it stands; all cells of a text file are strings.
+
+        Raises:
+            ValueError: if the column is unknown or has missing values, with their rows.
+        """
+        check_known(self, [name])
+        column = self.columns[name]
+        if column.dtype.kind in "biuf":
+            self.numbers([name])
+            return column
+        cells = [cell.strip() for cell in self._strings(name)]
+        missing = np.array([cell.lower() in MISSING_LABELS for cell in cells])
+        if missing.any():
+            faults = Faults()
+            faults.note(name, self._rows(missing), itertools.repeat(""))
+            raise faults.error(self.path)
+        if 4 * max(map(len, cells)) * len(cells) > MAX_BYTES:  # NumPy pads all to the longest
+            raise too_large(self.path)
+        return np.array(cells)
+
+    def _numbers(self, name: str, faults: Faults) -> Array:
+        """A column (K,); what is no finite number in it is added to the faults."""
+        column = self.columns[name]
+        if column.dtype.kind in "biuf":
+            values = column.astype(np.float64)
+            bad = ~np.isfinite(values)
+            faults.note(name, self._rows(bad), map(str, values[bad]))
+            return values
+        cells = self._strings(name)
+        if all(map(is_boolean, cells)):
+            return np.array([BOOLEANS[cell.strip().lower()] for cell in cells])
+        values = to_floats(cells, self.decimal)
+        bad = ~np.isfinite(values)
+        if bad.all():  # booleans are no fault of a column without numbers
+            bad = np.array([not is_boolean(cell) for cell in cells])
+        faults.note(name, self._rows(bad), (cells[i] for i in np.flatnonzero(bad)))
+        return values
+
+    def _strings(self, name: str) -> list[str]:
+        """The cells of a column that is not one of numbers."""
+        cells = self.columns[name].tolist()
+        try:
+            return [cell.decode() if isinstance(cell, bytes) else cell for cell in cells]
+        except UnicodeDecodeError:
+            raise ValueError(f"{self.path}: column {name!r} is not text in UTF-8.") from None
+
+    def _rows(self, chosen: Mask) -> list[int]:
+        """Where some samples stand in the file."""
+        places = np.flatnonzero(chosen)
+        rows: list[int] = (places + 1 if self.lines is None else self.lines[places]).tolist()
+        return rows
 
 
-def find_columns(table: Table, names: Sequence[str]) -> list[int]:
-    """Where columns are in a table; a ValueError names the nearest one."""
+def check_known(table: Table, names: Sequence[str]) -> None:
+    """Raise unless a table has all these columns; the message names the nearest one."""
     if not isinstance(names, list | tuple) or not names:
         raise ValueError(f"names must be a list of columns, at least one, got {shown(names)}.")
-    places = {name: i for i, name in enumerate(table.names)}
     for name in names:
-        if not isinstance(name, str) or name not in places:
+        if not isinstance(name, str) or name not in table.columns:
             near = difflib.get_close_matches(shown(name), table.names[:MAX_COMPARED])
             known = dict.fromkeys([*table.names[:SHOWN_NAMES], *near])  # not all of thousands
             raise unknown(f"column of {table.path.name}", name, known)
-    return [places[name] for name in names]
 
 
 def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     """Names of columns, each once; a column without a name is called by its number."""
+    if len(names) > MAX_COLUMNS:
+        raise ValueError(
+            f"{path} has {len(names):,} columns, more than {MAX_COLUMNS:,}; take a part of them."
+        )
     full = [name.strip() or f"column {i}" for i, name in enumerate(names, start=1)]
-    seen: set[str] = set()
-    for name in full:
-        if name in seen:
+    for name, n in Counter(full).items():
+        if n > 1:
             raise ValueError(f"{path}: columns must have different names, got {name!r} twice.")
-        seen.add(name)
     return tuple(full)
 
 
@@ -106,25 +163,9 @@ def too_large(path: Path, limit: int = MAX_BYTES) -> ValueError:
 
 
 def short(items: Sequence[Any], limit: int = SHOWN) -> list[str]:
-    """The first few items as texts, and how many more there are."""
+    """The first few items as strings, and how many more there are."""
     first = [str(item) for item in items[:limit]]
     return [*first, f"{len(items) - limit:,} more"] if len(items) > limit else first
-
-
-def check_magic(path: Path, start: bytes) -> None:
-    """Refuse a file of another kind under the name of a text file."""
-    for magic, kind in MAGIC.items():
-        if start.startswith(magic):
-            raise ValueError(f"{path} is {kind}, not a text file with columns; rename or save it.")
-
-
-@dataclass
-class _Fault:
-    """Cells of one column that have the same fault."""
-
-    n: int = 0
-    rows: list[int] = field(default_factory=list)
-    cells: list[str] = field(default_factory=list)
 
 
 class BadCellsError(ValueError):
@@ -145,63 +186,46 @@ class Faults:
     """What is wrong in which columns and rows, for one message about all of it."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], _Fault] = defaultdict(_Fault)
+        #: By column and kind of fault: the first rows with their cells, and how many there are.
+        self._places: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+        self._counts: Counter[tuple[str, str]] = Counter()
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self._counts)
 
-    def note(self, column: str, row: int, cell: str) -> None:
-        """A cell that is not a finite number."""
-        fault = self._found[column, kind_of(cell)]
-        fault.n += 1
-        if len(fault.rows) < SHOWN:
-            fault.rows.append(row)
-            fault.cells.append(cell)
-
-    def note_rows(self, column: str, rows: Sequence[int] | IntArray, cell: str) -> None:
-        """The same cell in several rows."""
-        if len(rows):
-            fault = self._found[column, kind_of(cell)]
-            fault.n += len(rows)
-            fault.rows = [int(row) for row in rows[:SHOWN]]
-            fault.cells = [cell] * len(fault.rows)
-
-    def note_column(self, column: str, kind: str) -> None:
-        """A column that has no numbers at all."""
-        self._found[column, kind].n = 0
-
-    def forgive_truths(self, column: str) -> None:
-        """Truth values are no fault of a column that has no numbers."""
-        self._found.pop((column, TRUTH_VALUES), None)
+    def note(self, column: str, rows: Iterable[int], cells: Iterable[str]) -> None:
+        """Cells of a column that are not finite numbers, and their rows."""
+        for row, cell in zip(rows, cells, strict=False):
+            key = column, kind_of(cell)
+            self._counts[key] += 1
+            if self._counts[key] <= SHOWN:
+                self._places[key].append((row, cell))
 
     def add(self, others: Faults) -> None:
         """Those of other columns."""
-        self._found.update(others._found)
+        self._places |= others._places
+        self._counts += others._counts
 
     def error(self, path: Path) -> BadCellsError:
         """The error that names them."""
         parts = [
-            f"column {column!r} has {kind}{_places(fault, kind)}"
-            for (column, kind), fault in self._found.items()
+            f"column {column!r} has {kind} in {self._where(column, kind)}"
+            for column, kind in self._counts
         ]
-        some = short(parts)
         return BadCellsError(
-            f"{path}: expected finite numbers, but {'; '.join(some)}.",
+            f"{path}: expected finite numbers, but {'; '.join(short(parts))}.",
             "Remove or encode these, or leave the column out (ignore, --ignore).",
             self,
         )
 
-
-def _places(fault: _Fault, kind: str) -> str:
-    if not fault.n:
-        return ""
-    says = kind != "missing values"
-    cells = [
-        f"row {row} ({cell[:30]!r})" if says else f"row {row}"
-        for row, cell in zip(fault.rows, fault.cells, strict=True)
-    ]
-    more = [f"{fault.n - SHOWN:,} more"] if fault.n > SHOWN else []
-    return f" in {', '.join([*cells, *more])}"
+    def _where(self, column: str, kind: str) -> str:
+        says = kind != "missing values"
+        rows = [
+            f"row {row} ({cell[:30]!r})" if says else f"row {row}"
+            for row, cell in self._places[column, kind]
+        ]
+        n = self._counts[column, kind]
+        return ", ".join([*rows, f"{n - SHOWN:,} more"] if n > SHOWN else rows)
 
 
 def kind_of(cell: str) -> str:
@@ -209,8 +233,8 @@ def kind_of(cell: str) -> str:
     text = cell.strip().lower()
     if text in MISSING:
         return "missing values"
-    if is_truth(text):
-        return TRUTH_VALUES
+    if is_boolean(text):
+        return "booleans"
     if DATE.fullmatch(text):
         return "dates or times"
     if is_number(text):
@@ -220,19 +244,26 @@ def kind_of(cell: str) -> str:
     return "numbers with a decimal comma" if is_number(text.replace(",", ".", 1)) else "text"
 
 
-def is_missing_label(label: str) -> bool:
-    """Whether a text in place of a class says that there is none."""
-    return label.strip().lower() in MISSING_LABELS
-
-
-def is_truth(cell: str) -> bool:
-    """Whether a cell of a text file is a truth value."""
-    return cell.strip().lower() in TRUTHS
+def is_boolean(cell: str) -> bool:
+    """Whether a string is a boolean."""
+    return cell.strip().lower() in BOOLEANS
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number; Python's underscores do not count."""
+    """Whether a string is a number; Python's underscores do not count."""
     return "_" not in text and _converts(text)
+
+
+def to_floats(cells: Sequence[str], decimal: str) -> Array:
+    """Strings as numbers (K,), exactly as Python reads them; NaN where one is no number."""
+    if decimal == ",":
+        cells = ["" if "." in cell else cell.replace(",", ".", 1) for cell in cells]
+    try:
+        if not any("_" in cell for cell in cells):
+            return np.array([float(cell) for cell in cells])
+    except ValueError:
+        pass
+    return np.array([float(cell) if is_number(cell) else math.nan for cell in cells])
 
 
 def _converts(text: str) -> bool:

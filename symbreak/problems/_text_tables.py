@@ -1,216 +1,244 @@
-"""Tables in text files: CSV in its many dialects, read row by row so that memory is bounded."""
+"""Tables in text files: CSV in its many dialects, which are recognised from the first rows."""
 
 from __future__ import annotations
 
-import math
+import csv
+import gzip
+import io
+import re
+import zlib
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.dtypes import StringDType
 
-from symbreak._support.checks import Array
+from symbreak._support.checks import IntArray, shown
 from symbreak.problems._tables import (
     MAX_BYTES,
     MISSING,
-    TRUTHS,
-    Faults,
+    Column,
+    Table,
     check_names,
-    find_columns,
-    is_missing_label,
+    is_boolean,
     is_number,
-    is_truth,
     short,
     too_large,
 )
-from symbreak.problems._text_rows import (
-    DELIMITERS,
-    DialectError,
-    Preamble,
-    Row,
-    read_preamble,
-    rows_of,
-    split_line,
-)
 
+#: What may separate the cells of a row, in the order of preference if nothing else decides. A blank
+#: is any run of spaces and tabs.
+DELIMITERS = {";": "';'", "\t": "tabs", "|": "'|'", ",": "','", " ": "blanks"}
+#: The line by which a file tells Excel its delimiter.
+SAYS_DELIMITER = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 #: From these rows the dialect is recognised.
 SAMPLE = 100
 #: No number between blanks ends like this.
 OTHERS = (";", "|", ",")
-#: What a label takes in memory, at least.
-LABEL_BYTES = 64
+#: Cells that are Python strings at a time; an array of strings takes a fourth of their memory.
+BLOCK, CELL_BYTES = 2**16, 16
+#: A file that expands by more than this factor holds no measurements, unless it is small.
+MAX_EXPANSION, MIN_BYTES = 100, 64 * 2**20
+
+MAGIC = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"\x1f\x8b": "a gzip archive",
+    b"PAR1": "a parquet file",
+    b"\x93NUMPY": "a single NumPy array (.npy)",
+    b"SQLite format 3": "an SQLite database",
+    b"%PDF": "a PDF document",
+}
+
+#: Number of the line, and cells.
+Row = tuple[int, list[str]]
 
 
-@dataclass(frozen=True, eq=False)
-class TextTable:
-    """A table in a text file. Every reading goes through the file anew."""
+def read_text(path: Path, header: bool | None, encoding: str | None) -> Table:
+    """Read a text file, compressed or not; delimiter and header are recognised."""
+    text = _Text.of(path, _decoded(path, _content(path), encoding))
+    delimiters = ["\t"] if ".tsv" in path.suffixes else list(DELIMITERS)
+    if text.delimiter:
+        delimiters = [text.delimiter]
+    samples = {delimiter: text.sample(delimiter) for delimiter in delimiters}
+    delimiter = _likeliest(samples)
+    first = [row for _, row in samples[delimiter]]
+    if len(first) < 2:  # or says why not
+        first = [row for _, row in islice(text.rows(delimiter), 2)]
+    in_comment = [] if header is False else _names_in_comment(text, first, delimiter)
+    named = bool(in_comment) or (_has_header(path, first, delimiter) if header is None else header)
+    n_heads = int(named and not in_comment)
+    if len(first) <= n_heads:
+        nothing = "only comments" if text.n_comments else "nothing"
+        raise ValueError(
+            f"{path} must have a header line and at least one sample, got "
+            f"{'only that' if first else nothing}."
+        )
+    numbered = [f"x{i + 1}" for i in range(len(first[0]))]
+    names = check_names(path, in_comment or (first[0] if named else numbered))
+    lines, cells, decimal = _read_cells(text, delimiter, n_heads, len(names))
+    columns = dict(zip(names, cells.T, strict=True))
+    words = _format(text, delimiter, decimal, names, named, bool(in_comment))
+    return Table(path, columns, named, names[-1:], words, decimal, lines)
+
+
+@dataclass(frozen=True)
+class _Text:
+    """The content of a text file, in UTF-8, and what stands before its table.
+
+    Attributes:
+        n_before: Lines before the table: blank ones, comments, and the one that Excel reads.
+        n_comments: How many of them begin with ``#``.
+        last_comment: The last of these, without that sign.
+        delimiter: What a line such as ``sep=;`` says; empty if there is none.
+    """
 
     path: Path
-    names: tuple[str, ...]
-    named: bool
+    content: bytes
+    n_before: int
+    n_comments: int
+    last_comment: str
     delimiter: str
-    preamble: Preamble
-    names_in_comment: bool
 
     @classmethod
-    def open(cls, path: Path, header: bool | None) -> TextTable:
-        """Recognise delimiter and header from the first rows."""
-        preamble = read_preamble(path)
-        delimiters = ["\t"] if ".tsv" in path.suffixes else list(DELIMITERS)
-        if preamble.delimiter:
-            delimiters = [preamble.delimiter]
-        samples = {delimiter: _sample(path, delimiter, preamble) for delimiter in delimiters}
-        delimiter = _likeliest(samples)
-        rows = [row for _, row in samples[delimiter]]
-        if len(rows) < 2:  # or says why not
-            rows = [row for _, row in islice(rows_of(path, delimiter, preamble.n_lines), 2)]
-        names = [] if header is False else _names_in_comment(preamble, rows, delimiter)
-        named = bool(names) or (_has_header(path, rows, delimiter) if header is None else header)
-        if len(rows) < 1 + (named and not names):
-            nothing = "only comments" if preamble.n_comments else "nothing"
-            raise ValueError(
-                f"{path} must have a header line and at least one sample, got "
-                f"{'only that' if rows else nothing}."
-            )
-        first = rows[0] if named else [f"x{i + 1}" for i in range(len(rows[0]))]
-        found = check_names(path, names or first)
-        return cls(path, found, named, delimiter, preamble, bool(names))
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The last column."""
-        return self.names[-1:]
-
-    @property
-    def format(self) -> str:
-        """Delimiter, decimal comma and header, as recognised, and what was skipped."""
-        said = " as its first line says" if self.preamble.delimiter else ""
-        separated = f"separated by {DELIMITERS[self.delimiter]}{said}"
-        words = ["text", "a single column" if len(self.names) == 1 else separated]
-        if self.decimal == ",":
-            words.append("decimal comma")
-        if not self.named:
-            words.append("no header")
-        if self.names_in_comment:
-            words.append("names in a comment")
-        if n := self.preamble.n_comments - self.names_in_comment:
-            words.append(f"{n:,} line{'s' if n > 1 else ''} of comments skipped")
-        return ", ".join(words)
-
-    @cached_property
-    def decimal(self) -> str:
-        """What the first number with a fraction has; a file with both is refused when read."""
-        if self.delimiter == ",":
-            return "."
-        for _, row in self._samples():
-            for cell in row:
-                if "." in cell and is_number(cell):
-                    return "."
-                if "," in cell and is_number(cell.replace(",", ".", 1)):
-                    return ","
-        return "."
-
-    def numbers(self, names: Sequence[str]) -> Array:
-        """Columns (K, n) of finite numbers; those of nothing but truth values hold 1 and 0."""
-        where = find_columns(self, names)
-        truths = self._truths(where)
-        values = array("d")
-        for _, row in self._samples():
-            cells = [row[i] for i in where]
-            for j in truths:
-                cells[j] = TRUTHS[cells[j].strip().lower()]
-            if not _extend(values, cells, self.decimal):
-                raise self._faults(where)
-            if values.itemsize * len(values) > MAX_BYTES:
-                raise too_large(self.path)
-        matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, len(where))
-        if not np.isfinite(matrix).all():
-            raise self._faults(where)
-        return matrix
-
-    def labels(self, name: str) -> NDArray[Any]:
-        """A column of texts (K,)."""
-        (where,) = find_columns(self, [name])
-        known: dict[str, str] = {}  # equal labels share their memory
-        cells: list[str] = []
-        missing = Faults()
-        for number, row in self._samples():
-            cell = row[where].strip()
-            cells.append(known.setdefault(cell, cell))
-            if is_missing_label(cell):
-                missing.note(name, number, "")
-            if LABEL_BYTES * len(cells) > MAX_BYTES:
-                raise too_large(self.path)
-        if missing:
-            raise missing.error(self.path)
-        if 4 * max(map(len, known)) * len(cells) > MAX_BYTES:  # NumPy pads all to the longest
-            raise too_large(self.path)
-        return np.array(cells)
-
-    def _samples(self) -> Iterator[Row]:
-        """All rows but the header, of the right length."""
-        rows = rows_of(self.path, self.delimiter, self.preamble.n_lines)
-        for number, row in islice(rows, int(self.named and not self.names_in_comment), None):
-            if len(row) != len(self.names):
-                raise ValueError(
-                    f"{self.path}, row {number}: expected {len(self.names)} values, got {len(row)}."
-                )
-            yield number, row
-
-    def _truths(self, where: Sequence[int]) -> list[int]:
-        """Which of some columns hold nothing but truth values, as places in ``where``."""
-        places = list(range(len(where)))
-        for _, row in self._samples():
-            places = [j for j in places if is_truth(row[where[j]])]
-            if not places:
+    def of(cls, path: Path, content: bytes) -> _Text:
+        """Read what stands before the table; a delimiter that is none is refused."""
+        n_before, n_comments, last_comment, delimiter = 0, 0, "", ""
+        for line in _lines(content):
+            text = line.strip()
+            if text.startswith("#"):
+                n_comments, last_comment = n_comments + 1, text.lstrip("#").strip()
+            elif not delimiter and (said := SAYS_DELIMITER.fullmatch(line.rstrip("\r\n"))):
+                delimiter = said[1]
+            elif text:
                 break
-        return places
+            n_before += 1
+        if delimiter and delimiter not in DELIMITERS:
+            raise ValueError(
+                f"{path} begins with sep={delimiter}, but columns must be separated by one of "
+                f"{', '.join(DELIMITERS.values())}; save it anew."
+            )
+        return cls(path, content, n_before, n_comments, last_comment, delimiter)
 
-    def _faults(self, where: Sequence[int]) -> ValueError:
-        """The error that names all cells that are not finite numbers."""
-        faults, numeric = Faults(), set()
-        for number, row in self._samples():
-            for i in where:
-                if _is_finite(row[i], self.decimal):
-                    numeric.add(i)
-                else:
-                    faults.note(self.names[i], number, row[i])
-        for i in set(where) - numeric:
-            faults.forgive_truths(self.names[i])
-        return faults.error(self.path)
+    def rows(self, delimiter: str) -> Iterator[Row]:
+        """Rows of the table with their line numbers; blank ones are left out."""
+        reader = _csv_reader(islice(_lines(self.content), self.n_before, None), delimiter)
+        try:
+            for row in reader:
+                if any(map(str.strip, row)):
+                    yield self.n_before + reader.line_num, row
+        except csv.Error as error:
+            number = self.n_before + reader.line_num
+            raise _DialectError(f"{self.path}, row {number}: bad CSV ({error}).") from None
+
+    def sample(self, delimiter: str) -> list[Row]:
+        """The first rows, as far as they can be read with this delimiter."""
+        rows: list[Row] = []
+        with suppress(_DialectError):
+            rows.extend(islice(self.rows(delimiter), SAMPLE))
+        return rows
 
 
-def _extend(values: array[float], cells: list[str], decimal: str) -> bool:
-    """Add numbers; False if a cell is none, or has the other decimal sign."""
-    joined = "".join(cells)
-    if "_" in joined or (decimal == "," and "." in joined):
-        return False
-    if decimal == ",":
-        cells = [cell.replace(",", ".", 1) for cell in cells]
+class _DialectError(ValueError):
+    """Not CSV in this dialect."""
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a text file, expanded if it is compressed."""
+    size = path.stat().st_size
+    packed = path.suffix == ".gz"
+    limit = min(MAX_BYTES, max(MAX_EXPANSION * size, MIN_BYTES)) if packed else MAX_BYTES
     try:
-        values.extend(map(float, cells))
-    except ValueError:
-        return False
-    return True
+        with gzip.open(path) if packed else path.open("rb") as file:
+            content = file.read(limit + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is not a gzip archive, or damaged ({error}).") from None
+    if len(content) > limit:
+        raise too_large(path, limit)
+    for magic, kind in MAGIC.items():
+        if content.startswith(magic):
+            raise ValueError(f"{path} is {kind}, not a text file with columns; rename or save it.")
+    return content
 
 
-def _is_finite(cell: str, decimal: str) -> bool:
-    values = array("d")
-    return _extend(values, [cell], decimal) and math.isfinite(values[0])
+def _decoded(path: Path, content: bytes, encoding: str | None) -> bytes:
+    """The same in UTF-8, from this encoding, or else from UTF-8 or, if it says so, UTF-16."""
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    said = encoding or ("utf-16" if wide else "utf-8-sig")
+    try:
+        return content.decode(said).encode()
+    except UnicodeError:
+        raise ValueError(
+            f"{path} is not text in {encoding or 'UTF-8'}; save it as UTF-8, or name its encoding, "
+            "such as cp1252 of Windows (encoding, --encoding)."
+        ) from None
+    except (LookupError, ValueError):
+        known = "one that Python knows, such as cp1252"
+        raise ValueError(f"encoding must be {known}, got {shown(said)}.") from None
 
 
-def _sample(path: Path, delimiter: str, preamble: Preamble) -> list[Row]:
-    """The first rows, as far as they can be read with this delimiter."""
-    rows: list[Row] = []
-    with suppress(DialectError):
-        rows.extend(islice(rows_of(path, delimiter, preamble.n_lines), SAMPLE))
-    return rows
+def _lines(content: bytes) -> Iterable[str]:
+    return io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
+
+
+def _csv_reader(lines: Iterable[str], delimiter: str) -> Any:
+    if delimiter == " ":  # cells are separated by spaces only, with none around them
+        lines = (line.replace("\t", " ").strip(" \r\n") + "\n" for line in lines)
+    # Spaces after a delimiter are skipped, and so are all of a run of them.
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+
+
+def _read_cells(
+    text: _Text, delimiter: str, n_heads: int, n_columns: int
+) -> tuple[IntArray, Column, str]:
+    """Lines (K,), cells (K, n) and the decimal sign of all rows but the header."""
+    lines, cells, decimal = array("q"), [], "." if delimiter == "," else ""
+    blocks: list[Column] = []
+    for number, row in islice(text.rows(delimiter), n_heads, None):
+        if len(row) != n_columns:
+            raise ValueError(
+                f"{text.path}, row {number}: expected {n_columns} values, got {len(row)}."
+            )
+        lines.append(number)
+        cells += row
+        decimal = decimal or next(filter(None, map(_decimal_of, row)), "")
+        if len(cells) >= BLOCK:
+            blocks.append(np.array(cells, dtype=StringDType()))
+            cells = []
+        if CELL_BYTES * n_columns * len(lines) > MAX_BYTES:
+            raise too_large(text.path)
+    blocks.append(np.array(cells, dtype=StringDType()))
+    whole = np.concatenate(blocks).reshape(-1, n_columns)
+    return np.frombuffer(lines, dtype=np.int64), whole, decimal or "."
+
+
+def _decimal_of(cell: str) -> str:
+    """The decimal sign of a number; empty if it has none. Who writes both is refused later."""
+    if "." in cell and is_number(cell):
+        return "."
+    return "," if "," in cell and is_number(cell.replace(",", ".", 1)) else ""
+
+
+def _format(
+    text: _Text, delimiter: str, decimal: str, names: tuple[str, ...], named: bool, commented: bool
+) -> str:
+    """Delimiter, decimal comma and header, as recognised, and what was skipped."""
+    said = " as its first line says" if text.delimiter else ""
+    separated = f"separated by {DELIMITERS[delimiter]}{said}"
+    words = ["text", "a single column" if len(names) == 1 else separated]
+    if decimal == ",":
+        words.append("decimal comma")
+    if not named:
+        words.append("no header")
+    if commented:
+        words.append("names in a comment")
+    if n := text.n_comments - commented:
+        words.append(f"{n:,} line{'s' if n > 1 else ''} of comments skipped")
+    return ", ".join(words)
 
 
 def _likeliest(samples: Mapping[str, list[Row]]) -> str:
@@ -237,17 +265,19 @@ def _is_number(cell: str, delimiter: str) -> bool:
     """Whether a cell is a number, perhaps with a decimal comma, or stands for one."""
     if delimiter == " " and cell.endswith(OTHERS):
         return False  # between blanks, 1, is no number but the start of 1, 2
-    if is_number(cell) or is_truth(cell):
+    if is_number(cell) or is_boolean(cell):
         return True
     return delimiter != "," and is_number(cell.replace(",", ".", 1))
 
 
-def _names_in_comment(preamble: Preamble, rows: list[list[str]], delimiter: str) -> list[str]:
+def _names_in_comment(text: _Text, rows: list[list[str]], delimiter: str) -> list[str]:
     """Names of the columns in the last comment, as NumPy writes them; none if it is no header.
 
     It has a word for every column, all different, and the first row is not a header itself.
     """
-    names = split_line(preamble.last_comment, delimiter)
+    names: list[str] = []
+    with suppress(csv.Error):
+        names = next(_csv_reader([text.last_comment], delimiter), [])
     different = len({name.strip() for name in names}) == len(names) > 1
     if not different or not rows or len(names) != len(rows[0]):
         return []

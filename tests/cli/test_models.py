@@ -246,6 +246,27 @@ def test_several_targets_and_ignored_columns(folder):
     assert "1-2-1 network" in text
 
 
+def test_columns_may_be_named_with_commas_between_them(folder):
+    rows = "".join(f"{i},{i % 7},{i % 5},{i}.5\n" for i in range(40))
+    (folder / "commas.csv").write_text('a,b,"c,d",y\n' + rows)
+    common = ("train", folder / "commas.csv", "--hidden", "2", "-n", 800)
+    assert "of y from c,d" in run(*common, "--ignore", "a, b")
+    assert "of y from a, b" in run(*common, "--ignore", "c,d")
+    assert "of y, b from c,d" in run(*common, "--target", "y,b", "--ignore", "a")
+
+
+def test_a_file_in_another_encoding_is_trained_on_and_predicted(folder):
+    rows = "".join(f"{i},{i % 7},{i}.5\n" for i in range(40))
+    path = folder / "groesse.csv"
+    path.write_bytes(f"Gr\u00f6\u00dfe,b,y\n{rows}".encode("cp1252"))
+    options = ("--hidden", "2", "-n", 800, "--out", folder / "groesse.json")
+    with pytest.raises(ValueError, match="--encoding"):
+        run("train", path, *options)
+    assert "from Gr\u00f6\u00dfe, b" in run("train", path, "--encoding", "cp1252", *options)
+    text = run("predict", folder / "groesse.json", path, "--encoding", "cp1252")
+    assert len(text.split()) == len(["Ignored:", "y", "y"]) + 40
+
+
 def test_a_column_without_a_name_is_pointed_at(folder):
     (folder / "index.csv").write_text(",a,y\n" + "".join(f"{i},{i % 7},{i}.5\n" for i in range(40)))
     text = run("train", folder / "index.csv", "--hidden", "2", "-n", 800)

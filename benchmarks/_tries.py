@@ -143,7 +143,7 @@ class Results:
         return len(tries) >= HOPELESS and all(one.time_to(target) is None for one in tries)
 
     def tables(self) -> Tables:
-        """What is printed, and what docs/trainer.md is made of."""
+        """What is printed, and what docs/trainer-measurements.md is made of."""
         times = [row for name in self.facts for row in self._times(name)]
         return {
             "Time to target": times,

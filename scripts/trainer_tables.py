@@ -1,4 +1,4 @@
-"""Write the numbers of docs/trainer.md from those of three benchmarks.
+"""Write the numbers of docs/trainer-measurements.md from those of three benchmarks.
 
 benchmarks/time_to_target.py, rule.py and ensembles.py have measured them.
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "time_to_target.json"
 VARIANTS = ROOT / "benchmarks" / "results" / "rule.json"
 ENSEMBLES = ROOT / "benchmarks" / "results" / "ensembles.json"
-PAGE = ROOT / "docs" / "trainer.md"
+PAGE = ROOT / "docs" / "trainer-measurements.md"
 #: Groups of problems that most contestants trained.
 COMPARED = ("paper", "no ball", "tables")
 PLAIN, RANDOM, SKLEARN = "auto without breaking", "random starts, our polish", "scikit-learn"

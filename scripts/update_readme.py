@@ -99,7 +99,7 @@ def speed_section() -> str:
             f"{times_ours('pycma', 'CMA-ES', 'Evaluator'):.0f} times.",
             f"- To within a tenth of the best error known, restarts of scikit-learn's MLP take "
             f"{times_of_sklearn():.0f} times as long as `train` in the median of all problems "
-            "([docs/trainer.md](docs/trainer.md)).",
+            "([measured](docs/trainer-measurements.md)).",
             f"- Measured on {machine()}; `make bench` measures yours "
             "([docs/performance.md](docs/performance.md)).",
         ]

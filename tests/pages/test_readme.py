@@ -87,6 +87,7 @@ def test_its_code_and_commands_run_as_printed(capsys, tmp_path, monkeypatch):
     assert made <= {p.name for p in tmp_path.iterdir()}
     kinds = [language for language, _ in fenced(README)]
     assert kinds.count("python") == 2
+    assert names["result"].distance == 0
     assert sum(len(commands(content)) for kind, content in fenced(README) if not kind) == 7
 
 

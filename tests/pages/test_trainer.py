@@ -1,4 +1,4 @@
-"""docs/trainer.md tells the truth, and expected running times are what they are said to be."""
+"""The page on what was measured of the trainer tells the truth, as expected running times do."""
 
 import numpy as np
 import pytest

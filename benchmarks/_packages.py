@@ -1,18 +1,14 @@
 """The optimisers of other packages, set up alike: trains sinc as ``symbreak.train`` does.
 
-Each takes an objective for whole populations, how many generations to do, and a seed.
+Each takes an objective for whole populations, how many generations to do, and a seed. A package is
+imported by the first call, so that others take part where it is not installed.
 """
 
 from __future__ import annotations
 
-import cma
-import cmaes
 import numpy as np
-import pymoo.algorithms.soo.nonconvex.de as pymoo
 from _objectives import Counted
 from _timing import Array
-from pymoo.core.problem import Problem
-from pymoo.optimize import minimize
 from scipy.optimize import differential_evolution
 
 from symbreak import load_problem
@@ -41,6 +37,10 @@ def scipy_de(objective: Counted, generations: int, seed: int) -> None:
 
 
 def pymoo_de(objective: Counted, generations: int, seed: int) -> None:
+    import pymoo.algorithms.soo.nonconvex.de as pymoo
+    from pymoo.core.problem import Problem
+    from pymoo.optimize import minimize
+
     class Network(Problem):
         def _evaluate(self, x: Array, out: dict[str, Array], *_: object, **__: object) -> None:
             out["F"] = objective(x)[:, None]
@@ -58,6 +58,8 @@ def pymoo_de(objective: Counted, generations: int, seed: int) -> None:
 
 
 def pycma(objective: Counted, generations: int, seed: int) -> None:
+    import cma
+
     options = {"popsize": POPULATION["CMA-ES"], "seed": seed + 1, "verbose": -9}  # 0 is the clock
     search = cma.CMAEvolutionStrategy(np.zeros(DIM), 0.5, options)
     for _ in range(generations):
@@ -66,6 +68,8 @@ def pycma(objective: Counted, generations: int, seed: int) -> None:
 
 
 def cmaes_cma(objective: Counted, generations: int, seed: int) -> None:
+    import cmaes
+
     search = cmaes.CMA(np.zeros(DIM), 0.5, seed=seed, population_size=POPULATION["CMA-ES"])
     for _ in range(generations):
         candidates = np.array([search.ask() for _ in range(search.population_size)])

@@ -8,7 +8,7 @@ their order in the alphabet; rows with gaps are left out.
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
@@ -136,6 +136,19 @@ def load_task(name: str) -> Problem:
     return Problem.from_arrays(
         X, y, hidden=hidden, task=task, name=name, output_shift=True, rescale="none"
     )
+
+
+def loadable(names: Iterable[str], load: Callable[[str], object]) -> list[str]:
+    """Those whose package is installed; says which are left out."""
+    found = []
+    for name in names:
+        try:
+            load(name)
+        except metadata.PackageNotFoundError as missing:
+            print(f"Without {name}: the package {missing.name} is not installed.")
+        else:
+            found.append(name)
+    return found
 
 
 def limit(name: str) -> float:

@@ -39,6 +39,7 @@ sinc = 100_000
 """
 PER_PROCESS = 128  # sleeping workers of one process
 SECONDS = 15.0  # that a measurement should take
+STARTING = 120.0  # seconds for a scheduler, and for all workers, to be there
 
 
 def sleep_instead(record: RunRecord, seconds: float) -> None:
@@ -72,12 +73,13 @@ def sleeping_cluster(n_workers: int, record: RunRecord, seconds: float) -> Itera
         file = Path(folder) / "scheduler.json"
         scheduler = ("--port", "0", "--dashboard-address", "127.0.0.1:0", "--no-show")
         stack.enter_context(process("scheduler", file, *scheduler))
-        while not file.exists():
+        deadline = time.monotonic() + STARTING
+        while not file.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         for _ in range(n_processes):
             stack.enter_context(process("worker", file, "--no-nanny", "--nthreads", threads))
         client = stack.enter_context(Client(scheduler_file=str(file), set_as_default=False))
-        client.wait_for_workers(n_processes)
+        client.wait_for_workers(n_processes, timeout=STARTING)
         client.run(sleep_instead, record, seconds)
         yield client
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from _datasets import SOURCES, Data
 from _generalisation_page import MLPS, OTHERS, OURS, PAGE, RESULTS, filled
 from _generalisation_rivals import Net, contestant
+from _tasks import loadable
 from _timing import Row, environment
 from filelock import FileLock
 from sklearn.metrics import accuracy_score, log_loss, r2_score
@@ -90,7 +91,8 @@ def add(row: Row) -> None:
 
 
 def run(names: list[str], repeats: int, minutes: float) -> None:
-    end, data = time.monotonic() + 60 * minutes, {name: SOURCES[name].load() for name in names}
+    end, names = time.monotonic() + 60 * minutes, loadable(names, lambda n: SOURCES[n].load())
+    data = {name: SOURCES[name].load() for name in names}
     for job in jobs(names, repeats):
         if time.monotonic() > end:
             return

@@ -25,7 +25,8 @@ AT_MOST, AT_MOST_BY_ASSIGNMENT = 0.2, 1.2
 
 def benchmark(repeats: int) -> Tables:
     problem = load_problem("sinc")
-    methods = [name for name in METHODS if not name.endswith("-BF")]
+    families = problem.population_size  # auto has none of its own: it searches by DE-SB-LA-W
+    methods = [m for m in METHODS if METHODS[m].family in families and not m.endswith("-BF")]
     for method in methods:
         split_times(method, problem, 5)  # compiles
     rounds = [[split_times(m, problem, GENERATIONS) for m in methods] for _ in range(repeats)]

@@ -19,6 +19,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from time import perf_counter
 
 import numpy as np
@@ -61,11 +62,19 @@ def contestants() -> Iterator[Contestant]:
         ("pycma", "CMA-ES", pycma),
         ("cmaes", "CMA-ES", cmaes_cma),
     ]
+    peers = [peer for peer in peers if is_installed(peer[0])]
     for name, family, peer in peers:
         yield Contestant(name, family, "NumPy", counted(peer, family, batched_errors(PROBLEM, np)))
     for name, family, peer in peers:
         yield Contestant(name, family, "Evaluator", counted(peer, family, Evaluator(PROBLEM)))
     yield from evosax_contestants()
+
+
+def is_installed(name: str) -> bool:
+    found = find_spec({"SciPy": "scipy", "pycma": "cma"}.get(name, name)) is not None
+    if not found:
+        print(f"Without {name}, which is not installed.")
+    return found
 
 
 def evosax_contestants() -> Iterator[Contestant]:

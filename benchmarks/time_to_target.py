@@ -32,7 +32,7 @@ from itertools import count
 from pathlib import Path
 
 from _contestants import Contestant, contestants
-from _tasks import GROUPS, floor, group_of, limit, load_task
+from _tasks import GROUPS, floor, group_of, limit, load_task, loadable
 from _timing import as_table, use_one_thread
 from _tries import GOAL, Results, Try
 from _watch import Enough, Watch
@@ -70,7 +70,8 @@ class Measurement:
         self.results = Results.load(self.path) if options.resume else Results()
         for other in options.merge:
             self.results.merge(Results.load(other))
-        self.problems = [n for word in options.problems for n in GROUPS.get(word, [word])]
+        named = [n for word in options.problems for n in GROUPS.get(word, [word])]
+        self.problems = loadable(named, load_task)
         self.results.forget(options.again, self.problems)
         self.contestants = {c.name: c for c in contestants()}
         self._warm: set[tuple[str, str]] = set()

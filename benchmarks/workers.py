@@ -17,6 +17,7 @@ from typing import Any
 
 from symbreak.experiments import StudySpec, run_study
 
+REPEATS = 3
 STUDY = """
 problems = ["sinc", "sinc2d"]
 methods = ["DE-SB", "CMA-ES-SB"]
@@ -46,7 +47,7 @@ def _client(workers: int, cluster: bool) -> AbstractContextManager[Any]:
 def main() -> None:
     spec = StudySpec.parse(STUDY)
     for cluster in (False, True) if find_spec("distributed") else (False,):
-        pairs = [[runs_per_minute(spec, n, cluster) for n in (1, 2)] for _ in range(3)]
+        pairs = [[runs_per_minute(spec, n, cluster) for n in (1, 2)] for _ in range(REPEATS)]
         one, two = (statistics.median(column) for column in zip(*pairs, strict=True))
         print("a Dask cluster" if cluster else "local processes")
         print(f"  one worker  {one:6.1f} runs a minute")

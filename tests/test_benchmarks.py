@@ -1,0 +1,75 @@
+"""Every benchmark runs, for a moment: what it imports, calls and prints is still there."""
+
+import contextlib
+import io
+import os
+import sys
+
+import pytest
+
+from tests.pages.blocks import ROOT, load_module
+
+SCRIPTS = sorted(path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py"))
+ONE = "the first of several"
+LITTLE = "problems = ['syn5']\nmethods = ['DE']\nrepetitions = {repetitions}\nbudgets.syn5 = 200"
+
+
+def in_this_process(code, _):
+    """Seconds and output of what a benchmark does in a new process, on less data."""
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(code.replace("0_000", "0"), {})
+    return 1.0, output.getvalue()
+
+
+#: What is made smaller in each, and the words of its command line.
+MOMENTS = {
+    "alignment": (
+        {"EVALUATIONS": 200, "STEPS": 2, "LARGE": "6-4-1", "MANY": 20}
+        | {"problem_names": lambda: ["syn5", "sinc2d"]},
+        "--repeats 1",
+    ),
+    "cluster": ({"STUDY": LITTLE, "SECONDS": 0.1}, "--workers 1 --seconds 0.01"),
+    "ensembles": ({"STARTS": 2, "FEW": 2}, "--repeats 2"),
+    "generalisation": ({"FOLDS": 2, "NETS": ((2,),), "MLPS": ()}, "run --data iris --repeats 1"),
+    "generation": ({"GENERATIONS": 2}, "--repeats 1"),
+    "kernel": ({"CASES": ONE, "process": in_this_process}, "--repeats 1"),
+    "peers": ({"BUDGET": 1_200, "process": in_this_process}, "--repeats 1"),
+    "polish": ({"CASES": {"sinc": 8}}, "--repeats 1"),
+    "rule": ({"PAPER": ("syn5",), "LARGEST": (), "REPLAYS": 2}, "--seconds 0"),
+    "time_to_target": (
+        {"WARM_UP": 0.01, "PATIENCE": 0.1},
+        "--problems syn5 --scout 0.01 --tries 1 --limit 0.01 --stops 1",
+    ),
+    "workers": (
+        {"STUDY": LITTLE.format(repetitions=1), "REPEATS": 1, "find_spec": lambda name: None},
+        "",
+    ),
+}
+
+
+def test_every_script_is_tried():
+    assert list(MOMENTS) == SCRIPTS
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_benchmark_runs_to_its_end(name, monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    paths = (str(ROOT / "benchmarks"), str(ROOT), os.environ.get("PYTHONPATH", ""))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))  # of the workers of a cluster
+    smaller, words = MOMENTS[name]
+    timing = load_module("benchmarks", "_timing")
+    monkeypatch.setattr(timing, "MIN_SECONDS", 0.0)
+    monkeypatch.setattr(timing, "use_one_thread", lambda: None)  # for good, and of pytest too
+    script = load_module("benchmarks", name)
+    for constant, value in smaller.items():
+        value = getattr(script, constant)[:1] if value is ONE else value
+        monkeypatch.setattr(script, constant, value)
+    monkeypatch.setattr(sys, "argv", [name, *words.split()])
+    if name == "generalisation":
+        monkeypatch.setattr(script, "RESULTS", tmp_path / "results.json")
+    if hasattr(script, "main"):
+        script.main()
+    else:
+        measure = script.measure if name == "ensembles" else script.benchmark
+        timing.run(measure, script.__doc__, repeats=1)
+    assert capsys.readouterr().out

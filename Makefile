@@ -7,10 +7,10 @@ USER_STAMP := $(VENV)/.installed
 DEV_STAMP  := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-slow test-full coverage minimum kills lint docs dist bench reference clean
+.PHONY: help quickstart test test-slow test-full test-processors coverage minimum kills lint docs dist bench reference clean
 
 help:  ## Show what can be made
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else "symbreak needs Python 3.11 or newer, got %d.%d; try: make PYTHON=python3.11" % v)'
@@ -34,7 +34,10 @@ test: lint  ## Lint, types and all tests but the slow ones, on two cores
 test-slow: $(DEV_STAMP)  ## The paper's claims, at a larger size
 	$(BIN)/python -m pytest -m slow
 
-test-full: lint dist docs coverage minimum kills  ## Everything: all below, slow tests, the wheel in an empty environment
+test-processors: $(DEV_STAMP)  ## All tests but the slow ones as each kind of processor that this one can play
+	$(BIN)/python -m tests.reliability.processors
+
+test-full: lint dist docs coverage minimum kills test-processors  ## Everything: all below, slow tests, the wheel in an empty environment
 
 coverage: $(DEV_STAMP)  ## All tests, slow ones too, and at least 95 % of lines; kernels without their compiler
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage

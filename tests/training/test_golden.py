@@ -1,7 +1,6 @@
 """The trainer's results are the same as ever, to the last bit.
 
-They are found in a process that shows itself as one kind of processor, Haswell, which every newer
-one can play: its kernels of BLAS, its instructions for compiled code, none of NumPy's beyond AVX2.
+They are found in a process that plays one kind of processor, Haswell, as every newer one can.
 If a change is meant to make trainings come out differently, write the file anew:
 
     python -m tests.training.test_golden write
@@ -9,7 +8,6 @@ If a change is meant to make trainings come out differently, write the file anew
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import warnings
@@ -17,38 +15,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.reliability.processors import environment, lacking
+
 GOLDEN = Path(__file__).parent.parent / "golden" / "trainer.json"
-HASWELL = {
-    "OPENBLAS_CORETYPE": "Haswell",
-    "NUMBA_CPU_NAME": "haswell",
-    "NUMBA_CPU_FEATURES": "+avx2,+fma,+avx,+sse4.2,+sse4.1,+ssse3,+sse3,+sse2,+sse,+bmi,+bmi2",
-    "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL",
-}
 #: What the bits depend on besides the processor.
 PACKAGES = ("numpy", "scipy", "numba")
 
 
 def on_haswell():
     """What this file finds in a process of that kind."""
-    known = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import numpy._core._multiarray_umath as u; print(*u.__cpu_dispatch__)",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    ).stdout.split()
-    disabled = [name for name in HASWELL["NPY_DISABLE_CPU_FEATURES"].split() if name in known]
     found = subprocess.run(
         [sys.executable, "-m", "tests.training.test_golden"],
-        env={**os.environ, **HASWELL, "NPY_DISABLE_CPU_FEATURES": " ".join(disabled)},
+        env=environment("Haswell"),
         capture_output=True,
         text=True,
         timeout=600,
-        check=False,
     )
     assert found.returncode == 0, found.stderr
     return json.loads(found.stdout)
@@ -165,12 +146,8 @@ def results():
 def test_trainings_are_the_same_bit_by_bit():
     import importlib.metadata
 
-    import numba.core.config  # noqa: F401  (what follows needs its bindings)
-    from llvmlite import binding
-
-    features = binding.get_host_cpu_features()
-    if not (features.get("avx2") and features.get("fma")):
-        pytest.skip("needs a processor that can play a Haswell: AVX2 and FMA")
+    if missing := lacking("Haswell"):
+        pytest.skip(f"needs a processor that can play a Haswell, with {missing}")
     golden = json.loads(GOLDEN.read_text())
     here = {name: importlib.metadata.version(name) for name in PACKAGES}
     if here != golden["versions"]:

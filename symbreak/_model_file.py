@@ -88,8 +88,8 @@ def read_classes(facts: Mapping[str, Any]) -> list[Any]:
     """Labels of classes."""
     labels = read_labels(facts, "classes", (str, int, float, bool))
     for label in labels:
-        if isinstance(label, int) and abs(label) >= 2**63:
-            raise ValueError("classes that are whole numbers must be below 2^63.")
+        if isinstance(label, int) and not -(2**63) <= label < 2**64:
+            raise ValueError("classes that are integers must be from -2^63 to 2^64 - 1.")
     return labels
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from symbreak._support.checks import Array, unknown
 
@@ -39,10 +40,6 @@ class Activation:
         return find_activation, (self.name,)  # other processes have the functions, too
 
 
-def _logistic(z: Array) -> Array:
-    return 0.5 + 0.5 * np.tanh(0.5 * z)  # never overflows
-
-
 ACTIVATIONS: dict[str, Activation] = {
     row.name: row
     for row in (
@@ -51,7 +48,7 @@ ACTIVATIONS: dict[str, Activation] = {
         Activation(
             "softsign", True, 2, lambda z: z / (1 + np.abs(z)), lambda z, a: (1 - np.abs(a)) ** 2
         ),
-        Activation("logistic", False, 3, _logistic, lambda z, a: a * (1 - a)),
+        Activation("logistic", False, 3, expit, lambda z, a: a * (1 - a)),
         Activation(
             "relu", False, 4, lambda z: np.maximum(z, 0), lambda z, a: np.where(z > 0, 1.0, 0.0)
         ),

@@ -20,7 +20,7 @@ BLOCK = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """How good a model is on some samples.
+    """How good a model is on some samples, which count by their weights.
 
     Attributes:
         n: Number of samples.
@@ -43,13 +43,16 @@ def scores(model: Model, problem: Problem) -> dict[str, Score]:
 
 
 def _score(model: Model, problem: Problem, data: Dataset) -> Score:
+    """As ``Model.error_on`` weights samples, for a model that may have other units."""
     outputs = model.outputs(problem.inputs.undo(data.X))
     if model.classes:
         wrong = outputs.argmax(axis=1) != data.y.argmax(axis=1)
-        return Score(len(data), float(wrong.mean()), np.empty(0), np.empty(0))
+        error = float(np.average(wrong, weights=data.weights))
+        return Score(len(data), error, np.empty(0), np.empty(0))
     residuals = (outputs - problem.targets.undo(data.y)) / problem.targets.scale
-    squares = np.mean(residuals**2, axis=0)
-    variance = data.y.var(axis=0)
+    squares = np.average(residuals**2, axis=0, weights=data.weights)
+    mean = np.average(data.y, axis=0, weights=data.weights)
+    variance = np.average((data.y - mean) ** 2, axis=0, weights=data.weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         r2 = np.where(variance > 0, 1 - squares / variance, np.nan)
     return Score(len(data), float(squares.mean()), np.sqrt(squares) * problem.targets.scale, r2)

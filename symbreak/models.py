@@ -239,7 +239,10 @@ class Model:
 
     @cached_property
     def _labels(self) -> NDArray[Any]:
-        return np.array(self.classes)
+        labels = np.array(self.classes)
+        if labels.dtype.kind == "f" and all(isinstance(label, int) for label in self.classes):
+            return np.array(self.classes, dtype=np.uint64 if min(self.classes) >= 0 else object)
+        return labels
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file, whole or not at all; ``Model.load`` reads it back to the last bit."""

@@ -578,3 +578,62 @@ def test_a_progress_bar_is_shown_when_asked_for(capfd):
     assert "start" not in capfd.readouterr().err
     fitted(EvolvedMLPRegressor, X, y, max_evaluations=15_000)
     assert capfd.readouterr().err == ""
+
+
+SMALL = {"hidden_layer_sizes": (2,), "max_evaluations": 200, "random_state": 0}
+LINE = np.linspace(-1, 1, 40)[:, None]
+WAVE = np.sin(3 * LINE[:, 0])
+
+
+def quick(estimator, *data, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator(**SMALL).fit(*data, **options)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y"),
+    [(EvolvedMLPRegressor, WAVE), (EvolvedMLPClassifier, WAVE > 0), (EvolvedAutoencoder, None)],
+)
+def test_masked_entries_are_refused(estimator, y):
+    masked = np.ma.masked_array(LINE, mask=LINE > 0.5)
+    fitted = quick(estimator, LINE, y)
+    use = fitted.transform if estimator is EvolvedAutoencoder else fitted.predict
+    for call in (lambda: quick(estimator, masked, y), lambda: use(masked)):
+        with pytest.raises(ValueError, match="X has masked entries; remove or fill them"):
+            call()
+    weights = np.ma.masked_array(np.ones(40), mask=WAVE > 0.5)
+    with pytest.raises(ValueError, match="sample_weight has masked entries"):
+        quick(estimator, LINE, y, sample_weight=weights)
+    if y is not None:
+        with pytest.raises(ValueError, match="y has masked entries"):
+            quick(estimator, LINE, np.ma.masked_array(y, mask=WAVE > 0.5))
+
+
+def test_integers_that_are_no_floats_are_refused_in_words():
+    huge = [10**400, *range(39)]
+    fitted = quick(EvolvedMLPRegressor, LINE, WAVE)
+    for call in (
+        lambda: quick(EvolvedMLPRegressor, [[x] for x in huge], WAVE),
+        lambda: quick(EvolvedMLPRegressor, LINE, huge),
+        lambda: quick(EvolvedMLPRegressor, LINE, WAVE, sample_weight=huge),
+        lambda: fitted.predict([[x] for x in huge]),
+    ):
+        with pytest.raises(ValueError, match=r"below 1\.8e308"):
+            call()
+
+
+def test_weights_and_values_at_the_limit_of_floats_warn_of_nothing():
+    huge = quick(EvolvedMLPRegressor, LINE, WAVE, sample_weight=np.full(40, 1e308))
+    assert huge.score(LINE, WAVE) == pytest.approx(
+        quick(EvolvedMLPRegressor, LINE, WAVE).score(LINE, WAVE)
+    )
+    with pytest.raises(ValueError, match="too large to normalise"):
+        quick(EvolvedMLPRegressor, LINE * 1.7e308, WAVE)
+    with pytest.raises(ValueError, match="is expecting 1 features"):  # and no word about names
+        huge.predict(pd.DataFrame({"a": LINE[:, 0], "b": 1}))
+
+
+def test_booleans_in_objects_are_classes():
+    fitted = quick(EvolvedMLPClassifier, LINE, (WAVE > 0).astype(object))
+    assert fitted.classes_.tolist() == [False, True]

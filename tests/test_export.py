@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -144,6 +145,13 @@ def test_a_name_that_is_no_identifier_is_refused(name):
         to_c(random_model(), name)
 
 
+@pytest.mark.parametrize("name", ["REAL", "NAME", "a_REAL_NAME", "EXPRESSION", "int"])
+def test_a_name_may_be_a_word_of_the_template(compiled, name):
+    model = MODELS["tanh"]
+    X = samples(model, 20)
+    assert_close(c_outputs(compiled(model, name=name), model, X, name=name), model, X, ulps=16)
+
+
 def test_numbers_that_no_float_holds_are_refused():
     model = random_model()
     large = Scaling(model.inputs.mean * 1e39, model.inputs.scale)
@@ -239,6 +247,32 @@ def test_onnx_keeps_names_and_types_of_labels():
         facts = session.get_modelmeta().custom_metadata_map
         assert json.loads(facts["feature_names"]) == list(names)
         assert json.loads(facts["classes"]) == list(classes)
+
+
+def test_classes_with_half_a_character_are_exported():
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    model = random_model("3-4-2", output="softmax", classes=("a\ud800", "b"))
+    session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
+    X = samples(model, 50)
+    expected = [label.replace("\ud800", "?") for label in model.predict(X).tolist()]
+    assert session.run(["label"], {"x": X})[0].tolist() == expected
+
+
+def test_logistic_neurons_that_are_nearly_off_are_exported_exactly(compiled):
+    """A formula with tanh has an absolute error of 1e-16, and weights may be large."""
+    one = Scaling.identity(1)
+    model = random_model("1-1-1", "logistic", shift=False, inputs=one, targets=one, theta=[1.0, 0])
+    X = np.linspace(-690, -1, 2000)[:, None]
+    truth = model.output_weights * np.array([[float(1 / (1 + mpmath.exp(-x)))] for x in X[:, 0]])
+    found = {"model": model.outputs(X), "c": c_outputs(compiled(model), model, X)}
+    outputs = executed(to_python(model))["outputs"]
+    found["python"] = np.array([outputs(row) for row in X.tolist()])
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
+    found["onnx"] = session.run(["y"], {"x": X})[0]
+    for values in found.values():
+        assert np.allclose(values, truth, rtol=1e-14, atol=0)
 
 
 def test_a_missing_onnx_is_named(monkeypatch):

@@ -5,7 +5,7 @@ from symbreak import Problem
 from symbreak.activations import ACTIVATIONS
 from symbreak.inspection import N_POINTS, SEED, scores, sensitivity
 from symbreak.models import Model
-from symbreak.problems import Scaling
+from symbreak.problems import Dataset, Scaling
 from tests.test_export import random_model
 
 
@@ -51,6 +51,33 @@ def test_scores_are_in_units():
     assert found["test"].n == 4
     constant = Problem.from_arrays(X, 3 * X, test=(X, np.ones((4, 1))))
     assert np.isnan(scores(linear(3.0), constant)["test"].r2).all()
+
+
+@pytest.mark.parametrize("output", ["linear", "tanh"])
+def test_scores_heed_the_weights_of_samples(output):
+    rng = np.random.default_rng(0)
+    model = random_model("3-4-2", output=output)
+    X, weights = rng.normal(size=(50, 3)), rng.integers(1, 4, size=50).astype(float)
+    Y = np.eye(2)[rng.integers(0, 2, 50)] if model.classes else rng.normal(size=(50, 2))
+    classes = {"task": "classification", "classes": model.classes} if model.classes else {}
+    weighted, repeated = (
+        Problem(
+            *("a", model.topology, classes.get("task", "regression"), data),
+            inputs=model.inputs,
+            targets=model.targets,
+            classes=classes.get("classes", ()),
+        )
+        for data in (
+            Dataset(X, Y, weights),
+            Dataset(
+                np.repeat(X, weights.astype(int), axis=0), np.repeat(Y, weights.astype(int), axis=0)
+            ),
+        )
+    )
+    one, other = (scores(model, problem)["training"] for problem in (weighted, repeated))
+    assert one.error == pytest.approx(model.error_on(weighted.train), rel=1e-12)
+    for name in ("error", "rmse", "r2"):
+        assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9)
 
 
 def test_scores_of_classes_are_shares_of_samples():

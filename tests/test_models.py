@@ -19,6 +19,7 @@ from symbreak.activations import ACTIVATIONS
 from symbreak.models import Model
 from symbreak.problems import Scaling
 from tests.strategies import seeds, topologies
+from tests.test_export import random_model
 
 
 def regressor(**fields):
@@ -361,7 +362,7 @@ DEEP = 100_000
         ({"inputs": []}, "inputs must be an object"),
         ({"classes": ["a", "b", "a"]}, "classes must differ"),
         ({"classes": ["a", "b", None]}, "classes must be plain values"),
-        ({"classes": [10**400, 1, 2]}, "must be below 2"),
+        ({"classes": [10**400, 1, 2]}, "must be from -2"),
         ({"classes": []}, "cannot have 0 classes"),
         ({"feature_names": ["a", 1]}, "feature_names must be plain values"),
         ({"feature_names": ["a", "a"]}, "feature_names must differ"),
@@ -439,3 +440,17 @@ def test_a_model_of_a_trained_network_predicts_what_its_evaluator_does():
     assert model.error(inputs, inputs[:, 0] * 7 + 2) == pytest.approx(evaluate(theta[None])[0])
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict(inputs), model.predict(inputs))
+
+
+def test_the_same_name_is_proposed_once():
+    frame = pd.DataFrame({"grade": [1.0], "b": 2.0})
+    with pytest.raises(ValueError, match=r"needed: .*\. Did you mean 'grade'\? Add"):
+        frames.take_columns("X", frame, ("grade_A", "grade_B", "grade_C", "b"))
+
+
+@pytest.mark.parametrize("classes", [(0, 2**64 - 1), (2**64 - 2, 2**64 - 1), (-(2**63), 2**63 - 1)])
+def test_classes_may_be_any_integers_of_64_bits(classes):
+    model = random_model("1-2-2", output="tanh", classes=classes)
+    again = Model.from_json(model.to_json())
+    assert again.classes == classes
+    assert set(again.predict(np.linspace(-9, 9, 50)[:, None]).tolist()) <= set(classes)

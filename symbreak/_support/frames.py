@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symbreak._support.checks import Array, as_floats, did_you_mean, nearest, shown
+from symbreak._support.checks import Array, as_floats, check_unmasked, did_you_mean, nearest, shown
 
 #: What columns are called that nobody named.
 NUMBERED = re.compile(r"[xy]\d+")
@@ -43,8 +43,9 @@ def check_columns(name: str, values: ArrayLike) -> ArrayLike:
 
     Raises:
         ValueError: if a column of a frame holds anything else, with its name; or if an array holds
-            dates or times, which NumPy would convert.
+            dates or times, which NumPy would convert, or masked entries, which it would use.
     """
+    check_unmasked(name, values)
     for label in dict.fromkeys(column_labels(values)):
         _numbers(name, values, label)
     if _is_time(dtype := getattr(values, "dtype", None)):
@@ -72,10 +73,10 @@ def choose_columns(where: str, labels: Sequence[Any], wanted: Sequence[str]) -> 
     if not texts or unnamed:
         return []
     if missing:
-        close = [near for name in missing[:3] for near in nearest(name, texts[:MAX_COMPARED])[:1]]
+        close = (near for name in missing[:3] for near in nearest(name, texts[:MAX_COMPARED])[:1])
         raise ValueError(
             f"{where} lacks columns that are needed: {_few(missing)}."
-            f"{did_you_mean(close)} Add or rename them; it has {_few(texts)}."
+            f"{did_you_mean(dict.fromkeys(close))} Add or rename them; it has {_few(texts)}."
         )
     for name, n in counts.items():
         if n > 1:

@@ -19,9 +19,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
 
-from symbreak._support.checks import Array
+from symbreak._support.checks import MAX_MAGNITUDE, Array, check_unmasked
 from symbreak._support.frames import check_columns, column_names
 from symbreak._support.interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
@@ -142,7 +147,16 @@ class EvolvedNetwork(BaseEstimator):
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
         """What scikit-learn makes of X (K, d), or of X and y; it would take dates for numbers."""
-        return validate_data(self, check_columns("X", X), *y, dtype=np.float64, **options)
+        check_columns("X", X)
+        for targets in y:
+            check_unmasked("y", targets)
+        if not options.get("reset", True) and len(getattr(X, "shape", ())) == 2:
+            _check_n_features(self, X, reset=False)  # before a warning about names
+        try:
+            with np.errstate(invalid="ignore"):  # in its sums of large numbers
+                return validate_data(self, X, *y, dtype=np.float64, **options)
+        except OverflowError:
+            raise ValueError("X and y must be below 1.8e308 in magnitude; rescale them.") from None
 
     def _fit(self, X: Array, y: NDArray[Any], weights: Array | None, names: Names = ()) -> Self:
         """Fit targets (K, q), or labels (K,)."""
@@ -373,7 +387,13 @@ def weighted(X: Array, y: NDArray[Any], sample_weight: Any) -> Samples:
         return X, y, None
     if isinstance(sample_weight, complex):  # others are refused below
         raise ValueError("Complex data not supported: sample_weight must be real numbers.")
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    check_unmasked("sample_weight", sample_weight)
+    try:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    except OverflowError:
+        raise ValueError("sample_weight must be below 1.8e308; rescale it.") from None
+    if weights.max() > MAX_MAGNITUDE:  # or their sum would overflow
+        weights = weights / weights.max()
     counts = weights > 0
     if not counts.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")

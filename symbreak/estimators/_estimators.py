@@ -146,6 +146,8 @@ class EvolvedMLPClassifier(ClassifierMixin, EvolvedNetwork):
         X, y = self._validated(X, y, order="C")
         if y.dtype.kind in "mM":  # a model keeps texts and numbers
             raise ValueError(f"Unknown label type: y must hold classes, got {y.dtype}.")
+        if y.dtype.kind == "O" and all(isinstance(label, bool) for label in y.flat):
+            y = y.astype(bool)  # scikit-learn knows no other objects than strings
         check_classification_targets(y)
         X, y, weights = weighted(X, column_or_1d(y, warn=True), sample_weight)
         classes = np.unique(y)

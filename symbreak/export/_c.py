@@ -20,7 +20,7 @@ ACTIVATIONS = {
     "tanh": "tanh@(z)",
     "sin": "sin@(z)",
     "softsign": "z / (1.0@ + fabs@(z))",
-    "logistic": "0.5@ + 0.5@ * tanh@(0.5@ * z)",
+    "logistic": "1.0@ / (1.0@ + exp@(-z))",
     "relu": "z > 0.0@ ? z : 0.0@",
 }
 
@@ -48,8 +48,8 @@ def to_c(model: Model, name: str = "model", real: Real = "double") -> str:
             f"in all, got {shown(name)}."
         )
     code = "\n".join([_interface(model), _tables(model, real), _functions(model)])
-    code = code.replace("NAME", name).replace("REAL", real)
-    code = code.replace("@", "f" if real == "float" else "")
+    words = {"NAME": name, "REAL": real, "@": "f" if real == "float" else ""}
+    code = re.sub("|".join(words), lambda match: words[match[0]], code)  # a name may hold REAL
     return _head(model) + code + _labels(model, name)  # nothing is replaced in what users named
 
 

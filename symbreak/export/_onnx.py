@@ -111,14 +111,19 @@ def _activation(graph: _Graph, name: str, z: str) -> str:
     if name == "softsign":
         return graph.add("Div", z, graph.add("Add", graph.add("Abs", z), 1.0))
     if name == "logistic":
-        half = graph.add("Tanh", graph.add("Mul", z, 0.5))
-        return graph.add("Add", graph.add("Mul", half, 0.5), 0.5)
+        inverse = graph.add("Add", graph.add("Exp", graph.add("Neg", z)), 1.0)
+        return graph.add("Reciprocal", inverse)
     return graph.add({"tanh": "Tanh", "sin": "Sin", "relu": "Relu"}[name], z)
 
 
 def _label(graph: _Graph, model: Model, helper: Any) -> Any:
     """The output ``label``: the class with the greatest score."""
-    names = np.array(labels(model))
+    names = np.array([_encodable(label) for label in labels(model)])
     graph.add("Gather", names, graph.add("ArgMax", "y", axis=1, keepdims=0), name="label")
     kind = np.dtype(object) if names.dtype.kind == "U" else names.dtype
     return helper.make_tensor_value_info("label", helper.np_dtype_to_tensor_dtype(kind), ["K"])
+
+
+def _encodable(label: str | int | float | bool) -> str | int | float | bool:
+    """A label whose lone surrogates, which UTF-8 cannot hold, are question marks, as in C."""
+    return label.encode("utf-8", "replace").decode() if isinstance(label, str) else label

@@ -9,7 +9,7 @@ ACTIVATIONS = {
     "tanh": "math.tanh(z)",
     "sin": "math.sin(z)",
     "softsign": "z / (1.0 + abs(z))",
-    "logistic": "0.5 + 0.5 * math.tanh(0.5 * z)",
+    "logistic": "1.0 / (1.0 + math.exp(-z)) if z > -700 else 0.0",
     "relu": "max(z, 0.0)",
 }
 

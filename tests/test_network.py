@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from symbreak import Topology, network
+from symbreak import Topology, load_problem, network, problem_names
+from symbreak.training._history import SPREAD_FREE
 from tests import reference
 from tests.strategies import seeds, topologies
 
@@ -65,3 +66,10 @@ def test_columns_that_are_only_rounding_errors_are_dependent():
     assert not weights[5:].any()
     assert A @ weights == pytest.approx(base)
     assert network.fit_output_weights(np.zeros((5, 2)), np.ones((5, 1))).tolist() == [[0], [0]]
+
+
+def test_the_cost_of_an_alignment_grows_with_the_cube_of_the_width():
+    costs = [network.alignment_cost(Topology((1, n, 1))) for n in (100, 1_000)]
+    assert costs[1] == pytest.approx(1_000 * costs[0], rel=0.1)
+    problems = map(load_problem, problem_names())
+    assert max(network.alignment_cost(p.topology) for p in problems) < SPREAD_FREE / 5

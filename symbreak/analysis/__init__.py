@@ -12,6 +12,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 from symbreak.analysis._agreement import agreement
+from symbreak.analysis._alignment_charts import draws_chart, match_chart
 from symbreak.analysis._charts import (
     box_chart,
     convergence_chart,
@@ -57,6 +58,7 @@ __all__ = [
     "breaking_chart",
     "conclusions",
     "convergence_chart",
+    "draws_chart",
     "ecdf",
     "ecdf_chart",
     "evaluations_to_targets",
@@ -66,6 +68,7 @@ __all__ = [
     "ideal_against_approximate",
     "kruskal_wallis",
     "looks_of",
+    "match_chart",
     "modified_chart",
     "network_chart",
     "pairwise",

@@ -1,15 +1,8 @@
 """Symmetries of networks, ways to break them, and networks compared modulo them."""
 
-from symbreak.symmetry.alignment import (
-    Spread,
-    align,
-    canonical,
-    centroid,
-    distance,
-    spread,
-    spread_cost,
-)
-from symbreak.symmetry.breaking import (
+from symbreak.symmetry import networks
+from symbreak.symmetry._alignment import Spread, align, canonical, centroid, distance, spread
+from symbreak.symmetry._breaking import (
     BREAKINGS,
     AssignmentBreaking,
     Breaking,
@@ -18,12 +11,12 @@ from symbreak.symmetry.breaking import (
     NoBreaking,
     ProximityBreaking,
 )
-from symbreak.symmetry.networks import AlignedNetwork, align_networks
-from symbreak.symmetry.operators import SignedPermutation, flip, replicas, swap, symmetries
+from symbreak.symmetry._draws import AlignedDraws, align_draws
+from symbreak.symmetry._operators import SignedPermutation, flip, replicas, swap, symmetries
 
 __all__ = [
     "BREAKINGS",
-    "AlignedNetwork",
+    "AlignedDraws",
     "AssignmentBreaking",
     "Breaking",
     "ExhaustiveBreaking",
@@ -33,14 +26,14 @@ __all__ = [
     "SignedPermutation",
     "Spread",
     "align",
-    "align_networks",
+    "align_draws",
     "canonical",
     "centroid",
     "distance",
     "flip",
+    "networks",
     "replicas",
     "spread",
-    "spread_cost",
     "swap",
     "symmetries",
 ]

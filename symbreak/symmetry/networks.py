@@ -1,13 +1,17 @@
-"""Complete networks, output weights included, aligned layer by layer: for people who merge models.
+"""Other people's networks: aligned, averaged and compared, and given back as what they came.
 
-Weights come as a list of matrices, one per layer, as scikit-learn's ``coefs_`` (inputs by outputs)
-or a PyTorch state dict (outputs by inputs) has them.
+A network is a symbreak ``Model``, an MLP of scikit-learn, a PyTorch ``Sequential`` of ``Linear``
+layers and activations, or its arrays: a list as Keras has them, or a mapping such as a state dict,
+of a matrix per layer and a vector of biases per layer or none. Nothing of these is imported. Arrays
+do not say which ``activation`` their network has, so that the caller must.
 """
 
 from __future__ import annotations
 
+import copy
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,139 +19,263 @@ from numpy.typing import NDArray
 
 from symbreak._support.checks import (
     Array,
-    as_matrix,
+    IntArray,
+    as_floats,
     check_choice,
     check_magnitude,
-    check_vectors,
     shown,
+    unknown,
 )
-from symbreak.activations import ACTIVATIONS, find_activation
-from symbreak.symmetry._chain import move_to_nearest
-from symbreak.symmetry.alignment import MAX_EXACT_STEPS
+from symbreak.activations import find_activation
+from symbreak.network import complete, divided
+from symbreak.symmetry._alignment import (
+    affordable_method,
+    align_marked,
+    centroid_from,
+    moves_of,
+)
 from symbreak.topology import Topology
 
-#: Whether neurons can be flipped as well as reordered, by the name of their activation: ours, and
-#: those of other libraries.
-CAN_FLIP: dict[str, bool] = {
-    **{name: activation.odd for name, activation in ACTIVATIONS.items()},
-    **dict.fromkeys(("identity", "linear", "arctan", "erf", "hardtanh"), True),
-    **dict.fromkeys(("leaky_relu", "elu", "selu", "gelu", "silu", "mish", "softplus"), False),
-    **dict.fromkeys(("sigmoid", "hardsigmoid", "cos"), False),
+_ODD, _NEITHER = ("swap", "flip"), ("swap",)
+_COMPLEMENT = ("swap", "flip into the bias of what reads it")
+
+#: What can be done to a hidden neuron without changing what its network computes, by activation.
+#: Swaps and flips are undone by alignment; the others are not.
+SYMMETRIES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("tanh", "softsign", "arctan", "erf", "hardtanh", "tanhshrink"), _ODD),
+    "sin": (*_ODD, "shift its bias by a multiple of pi"),
+    **dict.fromkeys(("identity", "linear"), (*_ODD, "mix with others of its layer")),
+    **dict.fromkeys(("relu", "leaky_relu"), (*_NEITHER, "scale")),
+    **dict.fromkeys(("logistic", "sigmoid", "hardsigmoid"), _COMPLEMENT),
+    **dict.fromkeys(("elu", "selu", "celu", "gelu", "silu", "mish", "softplus"), _NEITHER),
+    "cos": (*_NEITHER, "flip what it reads alone"),
 }
 LAYOUTS = ("auto", "inputs-by-outputs", "outputs-by-inputs")
 
 
-class AlignedNetwork(NamedTuple):
-    """A network that computes the same function, near to the anchor.
+class Parameters(NamedTuple):
+    """A network as a vector.
 
     Attributes:
-        weights: One matrix per layer, in the layout and, if it is floating, the type that came.
-        shifts: One vector per layer, or None.
-        distance_before: Euclidean distance to the anchor over all weights and shifts, as it came.
-        distance: The same after alignment.
-        proven: Whether no replica is nearer.
+        theta: All its parameters (D,).
+        topology: Their order; output weights are searched. Of activations it knows the symmetries
+            only.
+        write: Makes a network of the kind that came from another ``theta``.
     """
 
-    weights: list[NDArray[Any]]
-    shifts: list[NDArray[Any]] | None
+    theta: Array
+    topology: Topology
+    write: Callable[[Array], Any]
+
+
+class Comparison(NamedTuple):
+    """Two networks side by side, modulo swaps and flips.
+
+    Attributes:
+        distance_before: Euclidean distance over all weights and biases, as they came.
+        distance: The same after alignment.
+        proven: Whether no replica is nearer.
+        orders: For each hidden layer, which neuron of the network stands for each of the anchor's.
+        signs: For each hidden layer, -1 where that neuron is flipped.
+        agreement: For each hidden layer, the cosine between matched neurons: 1 if all weights that
+            they read and are read by are in proportion.
+    """
+
     distance_before: float
     distance: float
     proven: bool
+    orders: list[IntArray]
+    signs: list[Array]
+    agreement: list[Array]
 
 
-def align_networks(
-    weights: Sequence[Any],
-    shifts: Sequence[Any] | None,
-    anchor_weights: Sequence[Any],
-    anchor_shifts: Sequence[Any] | None,
-    activation: str = "tanh",
-    layout: str = "auto",
-) -> AlignedNetwork:
-    """Reorder (and flip) the hidden neurons of a network so that it is nearest to an anchor.
+def align(network: Any, anchor: Any, activation: str | None = None, layout: str = "auto") -> Any:
+    """The network of the kind that came whose neurons stand as in the anchor; outputs stay."""
+    ours, theirs = _read_all([network, anchor], activation, layout)
+    return ours.write(_nearest(ours, theirs)[0])
+
+
+def distance(a: Any, b: Any, activation: str | None = None, layout: str = "auto") -> float:
+    """Euclidean distance of all weights and biases modulo swaps and flips."""
+    return compare(a, b, activation, layout).distance
+
+
+def compare(
+    network: Any, anchor: Any, activation: str | None = None, layout: str = "auto"
+) -> Comparison:
+    """Which neuron of a network is which of the anchor's, and how alike they are."""
+    ours, theirs = _read_all([network, anchor], activation, layout)
+    aligned, marks, proven = _nearest(ours, theirs)
+    orders, signs = moves_of(marks, ours.topology)
+    before, after = (float(np.linalg.norm(x - theirs.theta)) for x in (ours.theta, aligned))
+    return Comparison(
+        before,
+        after,
+        proven,
+        [order[0] for order in orders],
+        [sign[0] for sign in signs],
+        [_cosines(aligned[block], theirs.theta[block]) for block in ours.topology.blocks],
+    )
+
+
+def average(networks: Iterable[Any], activation: str | None = None, layout: str = "auto") -> Any:
+    """The mean of networks modulo swaps and flips, of the kind of the first and in its order."""
+    networks = list(networks)
+    found = _read_all(networks, activation, layout)
+    for name in ("inputs", "targets"):
+        scalings = [getattr(one, name) for one in networks if hasattr(one, name)]
+        if any(not np.array_equal(astuple(s), astuple(scalings[0])) for s in scalings):
+            raise ValueError(f"models to average must have the same scaling of their {name}.")
+    population, net = np.stack([one.theta for one in found]), found[0].topology
+    method = affordable_method(net, len(population))
+    return found[0].write(centroid_from(population[0], population, net, method))
+
+
+def read(network: Any, activation: str | None = None, layout: str = "auto") -> Parameters:
+    """A network as a vector, for the functions of ``symbreak.symmetry``.
 
     Args:
-        weights: Matrix of each layer, from inputs to outputs.
-        shifts: Vector of each layer, or None for a network without.
-        anchor_weights: The network to align to, of the same sizes.
-        anchor_shifts: Its shifts.
-        activation: Of the hidden layers. Neurons are flipped where it is odd, as tanh is.
-        layout: How the matrices lie; needed only where both readings fit.
-
-    Returns:
-        The aligned network; its outputs are those of the network that came, up to rounding.
+        network: Of one of the kinds above.
+        activation: Of its hidden layers, a name in ``SYMMETRIES``; needed for arrays.
+        layout: How matrices lie; needed for arrays where both readings fit.
     """
-    signed = CAN_FLIP[check_choice("activation", activation, CAN_FLIP)]
-    check_choice("layout", layout, LAYOUTS)
-    weights, anchor_weights = _listed("weights", weights), _listed("anchor_weights", anchor_weights)
-    shifts = None if shifts is None else _listed("shifts", shifts)
-    ours = _Network.read(weights, shifts, layout, "weights")
-    theirs = _Network.read(anchor_weights, anchor_shifts, layout, "anchor_weights")
-    if ours.sizes != theirs.sizes or (shifts is None) != (anchor_shifts is None):
+    if hasattr(network, "topology") and hasattr(network, "output_weights"):
+        return _read_model(network)
+    if hasattr(network, "coefs_"):
+        return _read_mlp(network)
+    if hasattr(network, "state_dict"):
+        return _read_sequential(network)
+    arrays, rebuild = _listed(network)
+    return _from_arrays(arrays, activation, layout, rebuild)
+
+
+def _read_all(networks: Sequence[Any], activation: str | None, layout: str) -> list[Parameters]:
+    """Networks of one topology, read."""
+    found = [read(network, activation, layout) for network in networks]
+    if not found or any(one.topology != found[0].topology for one in found):
+        nets = ", ".join(str(one.topology).replace(" searched", "") for one in found[:5])
         raise ValueError(
-            f"both networks must have the same sizes, and both shifts or neither, got "
-            f"{ours} and {theirs}."
+            f"networks must be of the same sizes and symmetries, got {nets or 'none'}."
         )
-    same_symmetries = "tanh" if signed else "relu"
-    topology = Topology(ours.sizes, find_activation(same_symmetries), outputs="searched")
-    theta, anchor = ours.theta[None].copy(), theirs.theta
-    proven = move_to_nearest(theta, anchor, topology, topology.blocks, MAX_EXACT_STEPS)
-    moved = ours.written(topology.layers(theta[0]), weights, shifts)
-    before, after = (float(np.linalg.norm(x - anchor)) for x in (ours.theta, theta[0]))
-    return AlignedNetwork(*moved, before, after, bool(proven[0]))
+    return found
 
 
-class _Network(NamedTuple):
-    """Layer sizes and all parameters in the order of a ``Topology``, zeros for missing shifts."""
+def _nearest(ours: Parameters, theirs: Parameters) -> tuple[Array, Array, bool]:
+    """The replica nearest to the anchor, as far as that is affordable; its marks; whether it is."""
+    net, method = ours.topology, affordable_method(ours.topology, 1)
+    aligned, marks = align_marked(ours.theta[None], theirs.theta, net, method, 0)
+    return aligned[0], marks, method == "exact" or len(net.hidden) == 1
 
-    sizes: tuple[int, ...]
-    theta: Array
-    transposed: bool  # whether matrices came inputs by outputs
-    has_shifts: bool
 
-    def __str__(self) -> str:
-        return f"{'-'.join(map(str, self.sizes))} {'with' if self.has_shifts else 'without'} shifts"
+def _cosines(a: Array, b: Array) -> Array:
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    cosines: Array = np.sum(a * b, axis=1) / np.where(lengths > 0, lengths, 1.0)
+    return cosines
 
-    @classmethod
-    def read(
-        cls, weights: Sequence[Any], shifts: Sequence[Any] | None, layout: str, name: str
-    ) -> _Network:
-        if not weights:
-            raise ValueError(f"{name} must be a list of matrices, one per layer, got none.")
-        matrices = [as_matrix(f"{name}[{i}]", w, "(n, m)") for i, w in enumerate(weights)]
-        vectors = None if shifts is None else _read_shifts(shifts, name, len(matrices))
-        transposed = _is_transposed(matrices, vectors, layout, name)
-        rows = [matrix.T if transposed else matrix for matrix in matrices]  # outputs by inputs
-        sizes = (rows[0].shape[1], *(len(row) for row in rows))
-        tails = vectors or [np.zeros(len(row)) for row in rows]
-        theta = np.concatenate(
-            [np.column_stack(pair).ravel() for pair in zip(rows, tails, strict=True)]
+
+def _read_model(model: Any) -> Parameters:
+    net, n = model.topology, len(model.output_weights)
+
+    def write(theta: Array) -> Any:
+        hidden, V = divided(theta, topology)
+        return replace(model, theta=hidden, output_weights=V[:n])
+
+    topology = replace(net, outputs="searched")
+    return Parameters(complete(model.theta, net, model.output_weights), topology, write)
+
+
+def _read_mlp(mlp: Any) -> Parameters:
+    n = len(mlp.coefs_)
+
+    def rebuild(arrays: list[NDArray[Any]]) -> Any:
+        new = copy.deepcopy(mlp)
+        new.coefs_, new.intercepts_ = arrays[:n], arrays[n:]
+        return new
+
+    arrays = [*mlp.coefs_, *mlp.intercepts_]
+    return _from_arrays(arrays, mlp.activation, "inputs-by-outputs", rebuild)
+
+
+def _read_sequential(network: Any) -> Parameters:
+    modules = list(network) if isinstance(network, Iterable) else [network]
+    names = [type(module).__name__ for module in modules]
+    linear = [module for module in modules if type(module).__name__ == "Linear"]
+    last = len(names) - names[::-1].index("Linear") if linear else 0  # what follows has no part
+    between = [name for name in names[:last] if name not in ("Linear", "Dropout", "Flatten")]
+    if len(linear) < 2 or not all(map(_known, between)):
+        raise ValueError(
+            "a PyTorch network must be a Sequential of Linear layers with known activations "
+            f"between them, got {shown(names)}; known: {', '.join(SYMMETRIES)}."
         )
-        check_magnitude(name, theta)
-        return cls(sizes, theta, transposed, shifts is not None)
+    # What all layers have: neurons are not flipped if one activation is not odd.
+    activation = min(between or ["identity"], key=lambda name: "flip" in _symmetries(name))
 
-    def written(
-        self, layers: Sequence[Array], weights: Sequence[Any], shifts: Sequence[Any] | None
-    ) -> tuple[list[NDArray[Any]], list[NDArray[Any]] | None]:
-        """Layers (N, M + 1) as matrices and vectors of the types that came."""
-        kinds = [_floating(w) for w in weights]
-        matrices = [layer[:, :-1].T if self.transposed else layer[:, :-1] for layer in layers]
-        new_weights = [m.astype(kind) for m, kind in zip(matrices, kinds, strict=True)]
-        if shifts is None:
-            return new_weights, None
-        vectors = [layer[:, -1] for layer in layers]
-        return new_weights, [
-            v.astype(_floating(s)).reshape(np.shape(s))
-            for v, s in zip(vectors, shifts, strict=True)
-        ]
+    def rebuild(arrays: list[NDArray[Any]]) -> Any:
+        new = copy.deepcopy(network)
+        layers = [module for module in new if type(module).__name__ == "Linear"]
+        for layer, weight in zip(layers, arrays, strict=False):
+            layer.weight.data = layer.weight.data.new_tensor(weight)
+        for layer, bias in zip(layers, arrays[len(layers) :], strict=False):
+            layer.bias.data = layer.bias.data.new_tensor(bias)
+        return new
+
+    tensors = [m.weight for m in linear] + [m.bias for m in linear if m.bias is not None]
+    arrays = [tensor.detach().cpu().numpy() for tensor in tensors]
+    return _from_arrays(arrays, activation, "outputs-by-inputs", rebuild)
 
 
-def _listed(name: str, values: Any) -> list[Any]:
-    """A list of what may be an iterator."""
-    what = "matrices" if name.endswith("weights") else "vectors"
-    one = isinstance(values, np.ndarray) and values.ndim == 0
-    if one or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be a list of {what}, one per layer, got {shown(values)}.")
-    return list(values)
+def _known(name: object) -> str | None:
+    """The name of an activation as ``SYMMETRIES`` has it."""
+    plain = {known.replace("_", ""): known for known in SYMMETRIES}
+    return plain.get(name.lower().replace("_", "")) if isinstance(name, str) else None
+
+
+def _symmetries(activation: str | None) -> tuple[str, ...]:
+    known = _known(activation)
+    if known is None:
+        raise unknown("activation of the hidden layers", activation, SYMMETRIES)
+    return SYMMETRIES[known]
+
+
+def _listed(network: Any) -> tuple[list[Any], Callable[[list[NDArray[Any]]], Any]]:
+    """The arrays of a list or mapping, and how to make another one of new arrays."""
+    if isinstance(network, Mapping):
+        return list(network.values()), lambda arrays: dict(zip(network, arrays, strict=True))
+    if isinstance(network, list | tuple):
+        return list(network), list
+    raise ValueError(
+        "a network must be a Model, a fitted MLP of scikit-learn, a PyTorch Sequential, or a list "
+        f"or mapping of arrays, got {shown(network)}."
+    )
+
+
+def _from_arrays(
+    arrays: Sequence[Any],
+    activation: str | None,
+    layout: str,
+    rebuild: Callable[[list[NDArray[Any]]], Any],
+) -> Parameters:
+    floats = [checked_array(f"array {i} of a network", a) for i, a in enumerate(arrays)]
+    topology, places = places_of([a.shape for a in floats], activation, layout)
+    theta = np.empty(topology.dim)
+    for place, values in zip(places, floats, strict=True):
+        theta[place] = values
+    kinds = [_floating(a) for a in arrays]
+
+    def write(theta: Array) -> Any:
+        return rebuild([theta[p].astype(k) for p, k in zip(places, kinds, strict=True)])
+
+    return Parameters(theta, topology, write)
+
+
+def checked_array(name: str, values: Any) -> Array:
+    """Numbers of 64 bits that can be compared."""
+    try:
+        array = as_floats(name, values)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {shown(values)}.") from None
+    check_magnitude(name, array)
+    return array
 
 
 def _floating(values: Any) -> np.dtype[Any]:
@@ -156,40 +284,57 @@ def _floating(values: Any) -> np.dtype[Any]:
     return kind if np.issubdtype(kind, np.floating) else np.dtype(np.float64)
 
 
-def _read_shifts(shifts: Sequence[Any], name: str, n_layers: int) -> list[Array]:
-    label = name.replace("weights", "shifts")
-    shifts = _listed(label, shifts)
-    if len(shifts) != n_layers:
-        raise ValueError(f"{label} must have one vector per layer, {n_layers}, got {len(shifts)}.")
-    vectors = [check_vectors(s, "(n,)", f"{label}[{i}]") for i, s in enumerate(shifts)]
-    return [as_matrix(f"{label}[{i}]", v.reshape(1, -1), "(n,)")[0] for i, v in enumerate(vectors)]
+def places_of(
+    shapes: Sequence[tuple[int, ...]], activation: str | None, layout: str
+) -> tuple[Topology, list[IntArray]]:
+    """The topology of arrays, and where the entries of each live in its ``theta``."""
+    check_choice("layout", layout, LAYOUTS)
+    same_symmetries = "tanh" if "flip" in _symmetries(activation) else "relu"
+    matrices = [shape for shape in shapes if len(shape) == 2]
+    biases = [shape[0] for shape in shapes if len(shape) == 1]
+    if (
+        len(matrices) < 2
+        or len(biases) not in (0, len(matrices))
+        or len(matrices) + len(biases) < len(shapes)
+    ):
+        raise ValueError(
+            "a network must have a matrix for each of at least two layers, and a vector of biases "
+            f"for each or none, got arrays of shapes {_spelled(shapes)}."
+        )
+    transposed = _is_transposed(matrices, biases, layout)
+    rows = [shape[::-1] if transposed else shape for shape in matrices]  # outputs by inputs
+    sizes, kind = (rows[0][1], *(n for n, _ in rows)), find_activation(same_symmetries)
+    topology = Topology(sizes, kind, outputs="searched", biases=bool(biases))
+    layers = topology.layers(np.arange(topology.dim))
+    weights = [layer[:, :m] for layer, (_, m) in zip(layers, rows, strict=True)]
+    places = {2: iter([w.T if transposed else w for w in weights])}
+    places[1] = iter([layer[:, -1] for layer in layers])
+    return topology, [next(places[len(shape)]) for shape in shapes]
 
 
-def _is_transposed(
-    matrices: Sequence[Array], vectors: Sequence[Array] | None, layout: str, name: str
-) -> bool:
-    """Whether matrices are inputs by outputs, from how layers and shifts fit together."""
+def _is_transposed(matrices: Sequence[tuple[int, ...]], biases: Sequence[int], layout: str) -> bool:
+    """Whether matrices are inputs by outputs, from how layers and biases fit together."""
 
     def fits(inputs: int, outputs: int) -> bool:
-        chain = all(a.shape[outputs] == b.shape[inputs] for a, b in itertools.pairwise(matrices))
-        ends = vectors is None or all(
-            m.shape[outputs] == len(v) for m, v in zip(matrices, vectors, strict=True)
-        )
-        return chain and ends
+        chain = all(a[outputs] == b[inputs] for a, b in itertools.pairwise(matrices))
+        return chain and (not biases or [m[outputs] for m in matrices] == list(biases))
 
     possible = {"inputs-by-outputs": fits(0, 1), "outputs-by-inputs": fits(1, 0)}
-    shapes = ", ".join(str(m.shape) for m in matrices)
     if layout != "auto":
         possible = {layout: possible[layout]}
     if not any(possible.values()):
         raise ValueError(
-            f"{name} must be matrices whose layers follow each other, with shifts as long as their "
-            f"layers, got shapes {shapes}"
-            + ("." if vectors is None else f" and shifts of {[len(v) for v in vectors]}.")
+            "layers of a network must follow each other, with biases as long as their layers, got "
+            f"matrices of shapes {_spelled(matrices)}"
+            + (f" and {len(biases)} biases of sizes {biases}." if biases else ".")
         )
-    if all(possible.values()) and len(possible) == 2:
+    if len(possible) == 2 and all(possible.values()):
         raise ValueError(
-            f"{name} of shapes {shapes} can be read in two ways; give layout={LAYOUTS[1]!r} "
-            f"(scikit-learn) or {LAYOUTS[2]!r} (PyTorch)."
+            f"matrices of shapes {_spelled(matrices)} can be read in two ways; give "
+            f"layout={LAYOUTS[1]!r} (scikit-learn, Keras) or {LAYOUTS[2]!r} (PyTorch)."
         )
     return possible.get("inputs-by-outputs", False)
+
+
+def _spelled(shapes: Sequence[tuple[int, ...]]) -> str:
+    return ", ".join(map(str, shapes)) or "none"

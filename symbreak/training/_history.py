@@ -9,9 +9,9 @@ import numpy as np
 
 from symbreak._support.checks import MAX_MAGNITUDE, Array, check_kind
 from symbreak.models import Model
-from symbreak.network import evaluation_cost
+from symbreak.network import alignment_cost, evaluation_cost
 from symbreak.problems import Problem
-from symbreak.symmetry import spread, spread_cost
+from symbreak.symmetry import spread
 
 #: The spread over partitions is measured whenever evaluations have grown by this factor, on this
 #: many candidates: about 40 times in 200,000 evaluations.
@@ -84,7 +84,7 @@ class History:
         if n_evaluations < SPREAD_EVERY * last or not self.curve:
             return
         sample, problem = candidates[:SPREAD_SAMPLE], self._problem
-        cost = spread_cost(problem.topology)
+        cost = alignment_cost(problem.topology)
         spent = (len(self.spread) + 1) * len(sample) * cost
         evaluation = evaluation_cost(problem.topology, len(problem.train))
         if cost > SPREAD_FREE and spent > SPREAD_SHARE * evaluation * n_evaluations:

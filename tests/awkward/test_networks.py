@@ -39,8 +39,7 @@ FIELDS = [field.name for field in dataclasses.fields(Problem)]
 SETTINGS = [name for name in FIELDS if name not in ("topology", "train", "inputs", "classes")]
 WEIGHTS = [np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)]
 SHIFTS = [np.arange(3.0), np.arange(4.0)]
-NETWORKS = {"weights": WEIGHTS, "shifts": SHIFTS}
-NETWORKS |= {f"anchor_{name}": arrays for name, arrays in NETWORKS.items()}
+NETWORKS = {"network": [*WEIGHTS, *SHIFTS], "anchor": [*WEIGHTS, *SHIFTS], "activation": "tanh"}
 
 
 def problem_with(v, name):
@@ -96,7 +95,6 @@ SYMMETRIES = {
     "spread(anchor=v)": lambda v: symmetry.spread(POPULATION, v, NET),
     "spread(topology=v)": lambda v: symmetry.spread(POPULATION, ANCHOR, v),
     "spread(method=v)": lambda v: symmetry.spread(POPULATION, ANCHOR, NET, v),
-    "spread_cost(v)": symmetry.spread_cost,
     **each("{}(v)", BREAKINGS, lambda v, name: getattr(symmetry, name)(v)),
     **each("{}()(v)", BREAKINGS[1:], lambda v, name: getattr(symmetry, name)(NET)(v, ANCHOR, RNG)),
     **each(
@@ -114,9 +112,9 @@ SYMMETRIES = {
     "operator(v)": OPERATOR,
     "operator @ v": lambda v: OPERATOR @ v,
     **each(
-        "align_networks({}=v)",
-        (*NETWORKS, "activation", "layout"),
-        lambda v, name: symmetry.align_networks(**{**NETWORKS, name: v}),
+        "networks.align({}=v)",
+        (*NETWORKS, "layout"),
+        lambda v, name: symmetry.networks.align(**{**NETWORKS, name: v}),
     ),
 }
 PROBLEMS = {

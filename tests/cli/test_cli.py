@@ -122,11 +122,14 @@ def test_align_brings_a_saved_network_near_to_another(tmp_path):
     order = rng.permutation(5)
     hidden = [-weights[0][:, order], -weights[1][order]]
     np.savez(tmp_path / "a.npz", *hidden, -shifts[0][order], shifts[1])
-    out = tmp_path / "c.npz"
-    result = symbreak("align", tmp_path / "a.npz", tmp_path / "b.npz", "--out", out)
+    options = ("--activation", "tanh", "--out", tmp_path / "aligned")
+    result = symbreak("align", tmp_path / "b.npz", tmp_path / "a.npz", *options)
     assert result.returncode == 0, result.stderr
-    assert "0 after, the nearest replica" in " ".join(result.stdout.split())
-    with np.load(out) as found, np.load(tmp_path / "b.npz") as expected:
+    text = " ".join(result.stdout.split())
+    assert "0 after (the nearest replica to b.npz)" in text
+    places = " ".join(f"-{j + 1}" for j in np.argsort(order))
+    assert f"neurons {places} stand for 1 to 5; least agreement 1.00" in text
+    with np.load(tmp_path / "aligned/a.npz") as found, np.load(tmp_path / "b.npz") as expected:
         assert found.files == expected.files
         assert all(np.array_equal(found[name], expected[name]) for name in found.files)
 
@@ -135,25 +138,23 @@ def test_align_brings_a_saved_network_near_to_another(tmp_path):
     ("arrays", "message"),
     [
         ({"a": np.array([object()], dtype=object)}, "is not an .npz file of plain arrays"),
-        ({"a": np.zeros((2, 3, 4))}, "must hold a matrix per layer"),
+        ({"a": np.zeros((2, 3, 4))}, "must have a matrix for each of at least two layers"),
         ({"a": np.eye(3), "b": np.eye(3)}, "can be read in two ways"),
-        ({}, "got nothing"),
+        ({}, "got arrays of shapes none"),
     ],
 )
 def test_align_refuses_what_is_no_network(tmp_path, arrays, message):
     np.savez(tmp_path / "a.npz", **arrays)
-    out = tmp_path / "c.npz"
-    result = symbreak("align", tmp_path / "a.npz", tmp_path / "a.npz", "--out", out)
+    files = (tmp_path / "a.npz", tmp_path / "a.npz")
+    result = symbreak("align", *files, "--activation", "tanh")
     assert result.returncode == 2
     assert message in " ".join(result.stderr.split())
-    assert not out.exists()
 
 
 def test_align_refuses_files_of_others_and_damaged_ones(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.pt", "w") as file:
         file.writestr("archive/data.pkl", b"\x80\x02}q\x00.")
-    saved_network(tmp_path / "b.npz", np.random.default_rng(0))
-    result = symbreak("align", tmp_path / "a.pt", tmp_path / "b.npz", "--out", tmp_path / "c.npz")
+    result = symbreak("align", tmp_path / "a.pt", tmp_path / "a.pt")
     assert result.returncode == 2
     assert "save plain arrays with numpy.savez" in " ".join(result.stderr.split())
 

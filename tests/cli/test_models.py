@@ -474,27 +474,30 @@ def test_align_brings_a_saved_model_near_to_another(folder):
     weights = np.vstack([-model.output_weights[[2, 0, 1]], model.output_weights[3:]])
     moved = dataclasses.replace(model, theta=hidden.ravel(), output_weights=weights)
     moved.save(folder / "moved.json")
-    out = folder / "aligned.json"
-    text = run("align", folder / "moved.json", folder / "house.json", "--out", out)
-    assert "0 after, the nearest replica" in text
-    aligned = Model.load(out)
+    out = folder / "aligned"
+    files = (folder / "house.json", folder / "moved.json")
+    text = run("align", *files, "--out", out, "--plot", folder / "matches.svg")
+    assert "0 after (the nearest replica to house.json)" in text
+    assert "neurons -2 -3 -1 stand for 1 to 3" in text
+    assert "Which neuron is which" in (folder / "matches.svg").read_text(encoding="utf-8")
+    aligned = Model.load(out / "moved.json")
     assert np.array_equal(aligned.theta, model.theta)
     assert np.array_equal(aligned.output_weights, model.output_weights)
-    with pytest.raises(ValueError, match="both models must be of the same network"):
+    assert np.array_equal(Model.load(out / "house.json").theta, model.theta)
+    with pytest.raises(ValueError, match="networks must be of the same sizes and symmetries"):
         run("align", folder / "kind.json", folder / "house.json", "--out", out)
 
 
 def test_align_takes_and_writes_files_of_one_kind(folder):
-    model, arrays, out = folder / "house.json", folder / "house.npz", folder / "kinds.npz"
+    model, arrays = folder / "house.json", folder / "house.npz"
     np.savez(arrays, np.eye(2))
-    with pytest.raises(ValueError, match=r"--out must end with \.json, got .*kinds\.npz"):
-        run("align", model, model, "--out", out)
-    with pytest.raises(ValueError, match=r"--out must end with \.npz, got .*kinds\.json"):
-        run("align", arrays, arrays, "--out", folder / "kinds.json")
-    for pair in ((model, arrays), (arrays, model)):
-        with pytest.raises(ValueError, match="must be of one kind"):
-            run("align", *pair, "--out", out)
-    assert not out.exists()
+    for files in ((model, arrays), (model,)):
+        with pytest.raises(ValueError, match="two networks or more of one kind"):
+            run("align", *files)
+    with pytest.raises(ValueError, match="files of the same name cannot be saved in one folder"):
+        run("align", model, model, "--out", folder)
+    with pytest.raises(ValueError, match=r"this needs a folder, and .*house\.npz is a file"):
+        run("align", model, folder / "kind.json", "--out", arrays)
 
 
 def test_a_problem_is_drawn_if_it_is_named(tmp_path):

@@ -1,137 +1,251 @@
+import copy
 import itertools
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.neural_network import MLPRegressor
 
+from symbreak import Model, Problem, Topology, network
 from symbreak.activations import ACTIVATIONS
-from symbreak.symmetry import align_networks
-from symbreak.symmetry.networks import CAN_FLIP
+from symbreak.problems import Scaling
+from symbreak.symmetry import networks
 from tests.strategies import seeds
-
-
-def network(rng, sizes):
-    """Weights inputs by outputs, as scikit-learn has them, and shifts."""
-    weights = [rng.normal(size=pair) for pair in itertools.pairwise(sizes)]
-    return weights, [rng.normal(size=n) for n in sizes[1:]]
-
-
-def outputs(weights, shifts, activation, X):
-    for w, b in zip(weights[:-1], shifts[:-1], strict=True):
-        X = ACTIVATIONS[activation].f(X @ w + b)
-    return X @ weights[-1] + shifts[-1]
-
-
-def scrambled(rng, weights, shifts, signed):
-    weights, shifts = [w.copy() for w in weights], [b.copy() for b in shifts]
-    for h in range(len(weights) - 1):
-        order = rng.permutation(weights[h].shape[1])
-        sign = rng.choice([-1.0, 1.0], len(order)) if signed else np.ones(len(order))
-        weights[h], shifts[h] = weights[h][:, order] * sign, shifts[h][order] * sign
-        weights[h + 1] = weights[h + 1][order] * sign[:, None]
-    return weights, shifts
-
-
-def far(a, b):
-    pairs = zip([*a[0], *a[1]], [*b[0], *b[1]], strict=True)
-    return np.sqrt(sum(np.sum((x - y) ** 2) for x, y in pairs))
-
 
 SIZES = st.lists(st.integers(1, 4), min_size=3, max_size=5)
 
 
+def arrays(rng, sizes, biases=True):
+    """As Keras has them: a matrix inputs by outputs and a vector for each layer."""
+    made = []
+    for pair in itertools.pairwise(sizes):
+        made += [rng.normal(size=pair), *([rng.normal(size=pair[1])] if biases else [])]
+    return made
+
+
+def scrambled(rng, network, signed, biases=True):
+    """A replica: neurons in another order, and flipped."""
+    made, step = [array.copy() for array in network], 1 + biases
+    for h in range(0, len(made) - step, step):
+        order = rng.permutation(made[h].shape[1])
+        sign = rng.choice([-1.0, 1.0], len(order)) if signed else np.ones(len(order))
+        for k in range(step):
+            made[h + k] = made[h + k][..., order] * sign
+        made[h + step] = made[h + step][order] * sign[:, None]
+    return made
+
+
+def far(a, b):
+    return np.sqrt(sum(np.sum((x - y) ** 2) for x, y in zip(a, b, strict=True)))
+
+
 @settings(max_examples=50)
-@given(SIZES, seeds(), st.sampled_from(list(ACTIVATIONS)))
-def test_outputs_stay_and_no_network_gets_farther(sizes, seed, activation):
+@given(SIZES, seeds(), st.sampled_from(list(ACTIVATIONS)), st.booleans())
+def test_outputs_stay_and_no_network_gets_farther(sizes, seed, activation, biases):
     rng = np.random.default_rng(seed)
-    one, anchor = network(rng, sizes), network(rng, sizes)
-    square = len(set(sizes)) == 1
-    layout = "inputs-by-outputs" if square else "auto"
-    aligned = align_networks(*one, *anchor, activation, layout)
+    one, anchor = arrays(rng, sizes, biases), arrays(rng, sizes, biases)
+    how = (activation, "inputs-by-outputs")
+    aligned, compared = networks.align(one, anchor, *how), networks.compare(one, anchor, *how)
     X = rng.normal(size=(5, sizes[0]))
-    expected = outputs(*one, activation, X)
-    assert outputs(aligned.weights, aligned.shifts, activation, X) == pytest.approx(
-        expected, rel=1e-9, abs=1e-9
-    )
-    assert aligned.distance == pytest.approx(far(aligned[:2], anchor), rel=1e-9)
-    assert aligned.distance_before == pytest.approx(far(one, anchor), rel=1e-9)
-    assert aligned.distance <= far(one, anchor) * (1 + 1e-12)
+    net = Topology(sizes, activation, outputs="searched", biases=biases)
+    before, after = (network.outputs(networks.read(n, *how).theta, net, X) for n in (one, aligned))
+    assert after == pytest.approx(before, rel=1e-9, abs=1e-9)
+    assert compared.distance_before == pytest.approx(far(one, anchor), rel=1e-9)
+    assert compared.distance == pytest.approx(far(aligned, anchor), rel=1e-9)
+    assert compared.distance <= far(one, anchor) * (1 + 1e-12)
+    assert networks.distance(one, anchor, *how) == compared.distance
 
 
 @settings(max_examples=50)
-@given(SIZES, seeds(), st.sampled_from(list(ACTIVATIONS)))
-def test_a_scrambled_network_comes_back(sizes, seed, activation):
+@given(SIZES, seeds(), st.sampled_from(list(ACTIVATIONS)), st.booleans())
+def test_a_replica_comes_back_and_it_is_said_how(sizes, seed, activation, biases):
     rng = np.random.default_rng(seed)
-    anchor = network(rng, sizes)
-    one = scrambled(rng, *anchor, signed=ACTIVATIONS[activation].odd)
-    aligned = align_networks(*one, *anchor, activation, "inputs-by-outputs")
-    assert aligned.distance == 0
-    assert aligned.proven
-    for a, b in zip([*aligned.weights, *aligned.shifts], [*anchor[0], *anchor[1]], strict=True):
-        assert np.array_equal(a, b)
+    anchor, how = arrays(rng, sizes, biases), (activation, "inputs-by-outputs")
+    one = scrambled(rng, anchor, ACTIVATIONS[activation].odd, biases)
+    assert far(networks.align(one, anchor, *how), anchor) == 0
+    assert far(networks.average([anchor, one, one], *how), anchor) < 1e-12
+    compared = networks.compare(one, anchor, *how)
+    assert compared.distance == 0
+    assert compared.proven
+    assert np.concatenate(compared.agreement) == pytest.approx(1)
+    signs, step = np.ones(sizes[0]), 1 + biases  # undone by hand, layer by layer
+    rows = np.arange(sizes[0])
+    for h, (order, sign) in enumerate(zip(compared.orders, compared.signs, strict=True)):
+        moved = one[step * h][rows][:, order] * signs[:, None] * sign
+        assert np.array_equal(moved, anchor[step * h])
+        rows, signs = order, sign
+
+
+def test_a_network_comes_back_as_what_it_came():
+    rng = np.random.default_rng(0)
+    anchor = arrays(rng, (2, 3, 1))
+    one = [array.astype(np.float32) for array in scrambled(rng, anchor, True)]
+    aligned = networks.align(one, anchor, "tanh")
+    assert isinstance(aligned, list)
+    assert [a.dtype for a in aligned] == [np.float32] * 4
+    names = ("0.weight", "0.bias", "2.weight", "2.bias")  # of a state dict: outputs by inputs
+    states = [dict(zip(names, [a.T for a in net], strict=True)) for net in (one, anchor)]
+    aligned = networks.align(*states, "tanh")
+    assert list(aligned) == list(names)
+    assert far(aligned.values(), states[1].values()) < 1e-6
+    in_groups = [one[0], one[2], one[1], one[3]]
+    aligned = networks.align(in_groups, [anchor[0], anchor[2], anchor[1], anchor[3]], "tanh")
+    assert far(aligned, [anchor[0], anchor[2], anchor[1], anchor[3]]) < 1e-6
+
+
+def test_scikit_learns_networks_are_averaged():
+    X = np.linspace(-1, 1, 30)[:, None]
+    y = np.sin(3 * X[:, 0])
+    settings = {"hidden_layer_sizes": (4,), "activation": "tanh", "solver": "lbfgs"}
+    one = MLPRegressor(**settings, max_iter=2_000, random_state=0).fit(X, y)
+    other = copy.deepcopy(one)
+    replica = scrambled(np.random.default_rng(1), [*_paired(one)], True)
+    other.coefs_, other.intercepts_ = replica[::2], replica[1::2]
+    assert other.predict(X) == pytest.approx(one.predict(X))
+    mean = networks.average([one, other])
+    assert mean.predict(X) == pytest.approx(one.predict(X))
+    assert networks.distance(one, other) < 1e-12 < networks.compare(one, other).distance_before
+
+
+def _paired(mlp):
+    return itertools.chain.from_iterable(zip(mlp.coefs_, mlp.intercepts_, strict=True))
+
+
+class Tensor:
+    """What is used of a PyTorch tensor."""
+
+    def __init__(self, values):
+        self.values, self.data = np.array(values, dtype=np.float32), self
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.values
+
+    def new_tensor(self, values):
+        return Tensor(values)
+
+
+class Linear:
+    def __init__(self, weight, bias):
+        self.weight, self.bias = Tensor(weight), None if bias is None else Tensor(bias)
+
+
+class Tanh:
+    pass
+
+
+class ReLU:
+    pass
+
+
+class LayerNorm:
+    pass
+
+
+class Sequential(list):
+    def state_dict(self):
+        raise AssertionError("not needed")
+
+
+def sequential(parameters, *between):
+    layers = [Linear(w.T, b) for w, b in zip(parameters[::2], parameters[1::2], strict=True)]
+    return Sequential([layers[0], *between, layers[1]])
+
+
+def test_pytorchs_networks_are_read_and_written_without_it():
+    rng = np.random.default_rng(0)
+    anchor = arrays(rng, (2, 3, 1))
+    one = sequential(scrambled(rng, anchor, True), Tanh())
+    aligned = networks.align(one, sequential(anchor, Tanh()))
+    assert aligned is not one
+    assert far([aligned[0].weight.data.values.T], [anchor[0]]) < 1e-6
+    assert far([aligned[2].bias.data.values], [anchor[3]]) < 1e-6
+    flipped = networks.compare(
+        sequential([-anchor[0], -anchor[1], -anchor[2], anchor[3]], ReLU()),
+        sequential(anchor, ReLU()),
+    )
+    assert all(np.all(sign > 0) for sign in flipped.signs)  # relu is not odd
+    bare = [Sequential([Linear(w.T, None) for w in net[::2]]) for net in (anchor, anchor)]
+    assert networks.distance(*bare) == 0
+    with pytest.raises(ValueError, match=r"known activations between them, got .*LayerNorm"):
+        networks.read(sequential(anchor, LayerNorm(), Tanh()))
+
+
+def test_models_are_aligned_and_averaged_with_their_scaling():
+    X = np.linspace(-1, 1, 30)[:, None]
+    problem = Problem.from_arrays(X, np.sin(3 * X), hidden=(3,))
+    rng = np.random.default_rng(0)
+
+    def model(scale, shift):
+        scaling = Scaling(np.zeros(1), np.full(1, scale))
+        weights = rng.normal(size=(3 + shift, 1))
+        return Model(problem.topology, "regression", rng.normal(size=6), weights, scaling, scaling)
+
+    for shift in (0, 1):
+        one, other = model(1.0, shift), model(1.0, shift)
+        aligned = networks.align(one, other)
+        assert aligned.output_weights.shape == (3 + shift, 1)
+        assert aligned.predict(X) == pytest.approx(one.predict(X))
+    with pytest.raises(ValueError, match="must have the same scaling of their inputs"):
+        networks.average([one, model(2.0, 1)])
 
 
 def test_names_of_other_libraries_are_known_too():
-    assert CAN_FLIP["hardtanh"]
-    assert not CAN_FLIP["gelu"]
-    weights = [np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])]
-    for name, can_flip in CAN_FLIP.items():
-        mirrored = [-w for w in weights]
-        aligned = align_networks(mirrored, None, weights, None, name, "inputs-by-outputs")
-        assert (aligned.distance == 0) == can_flip
+    anchor = arrays(np.random.default_rng(0), (2, 3, 1))
+    flipped = [-anchor[0], -anchor[1], -anchor[2], anchor[3]]
+    for name, symmetries in networks.SYMMETRIES.items():
+        assert (networks.distance(flipped, anchor, name) == 0) == ("flip" in symmetries)
+    assert networks.distance(anchor, anchor, "LeakyReLU") == 0
+    for name, activation in ACTIVATIONS.items():
+        assert ("flip" in networks.SYMMETRIES[name]) == activation.odd
 
 
-def test_a_relu_network_is_never_flipped():
-    weights = [np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])]
-    aligned = align_networks(
-        [-w for w in weights], None, weights, None, "relu", "inputs-by-outputs"
-    )
-    assert np.array_equal(sorted(aligned.weights[0].ravel()), [-2, -1])
-    aligned = align_networks(
-        [-w for w in weights], None, weights, None, "tanh", "inputs-by-outputs"
-    )
-    assert aligned.distance == 0
-
-
-def test_the_layout_and_types_of_pytorch_stay_as_they_came():
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("sin", lambda w, b, v, c: (w, b + np.pi, -v, c)),
+        ("relu", lambda w, b, v, c: (2 * w, 2 * b, v / 2, c)),
+        ("logistic", lambda w, b, v, c: (-w, -b, -v, c + v.sum(axis=0))),
+    ],
+)
+def test_the_symmetries_that_are_not_undone_are_symmetries(name, change):
     rng = np.random.default_rng(0)
-    weights, shifts = network(rng, (3, 5, 4, 2))
-    theirs = [w.T.astype(np.float32) for w in weights], [b.astype(np.float32) for b in shifts]
-    aligned = align_networks(*theirs, [w.T for w in weights], shifts)
-    assert [w.shape for w in aligned.weights] == [(5, 3), (4, 5), (2, 4)]
-    assert {a.dtype.name for a in [*aligned.weights, *aligned.shifts]} == {"float32"}
-    assert aligned.distance < 1e-5
-
-
-def test_whole_numbers_come_back_as_numbers_that_can_be_negative():
-    weights = [np.array([[3, 5]], dtype=np.uint8), np.array([[1], [2]], dtype=np.uint8)]
-    shifts = [np.array([1, 2]), np.array([0])]
-    anchor = [-w.astype(float) for w in weights], [-shifts[0], shifts[1]]
-    aligned = align_networks(weights, shifts, *anchor)
-    assert aligned.weights[0].tolist() == [[-3, -5]]
-    assert aligned.distance == 0 < aligned.distance_before
+    one, net = arrays(rng, (2, 3, 1)), Topology((2, 3, 1), name, outputs="searched")
+    other, X = list(change(*one)), rng.normal(size=(5, 2))
+    a, b = (network.outputs(networks.read(n, name).theta, net, X) for n in (one, other))
+    assert a == pytest.approx(b)
+    assert len(networks.SYMMETRIES[name]) > 1 + ACTIVATIONS[name].odd
+    assert networks.distance(one, other, name) > 0.1
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda w, b: (w, b[:1], w, b), "shifts must have one vector per layer, 2, got 1"),
-        (lambda w, b: (w, None, w, b), "2-3-1 without shifts and 2-3-1 with shifts"),
-        (lambda w, b: ([], None, [], None), "weights must be a list of matrices"),
-        (lambda w, b: (None, None, w, None), "weights must be a list of matrices"),
-        (lambda w, b: ("net", None, w, None), "weights must be a list of matrices"),
-        (lambda w, b: (w, 3, w, b), "shifts must be a list of vectors, one per layer, got 3"),
-        (lambda w, b: (w, [[[1], [1, 2]], b[1]], w, b), r"shifts\[0\] must be an array"),
-        (lambda w, b: ([np.ma.masked_less(w[0], 9), w[1]], b, w, b), "has masked entries"),
-        (lambda w, b: ([w[0], w[0]], None, w, None), "layers follow each other"),
-        (lambda w, b: (w, b, w, b, "tanhh"), "Did you mean 'tanh'"),
-        (lambda w, b: ([np.eye(2)] * 2, None, [np.eye(2)] * 2, None), "read in two ways"),
-        (lambda w, b: ([w[0] * np.nan, w[1]], b, w, b), r"weights\[0\] must be finite"),
-        (lambda w, b: (w, b, [w[0]], [b[0]]), "same sizes"),
+        (lambda n: (n[:3], n, "tanh"), "a vector of biases for each or none, got arrays of shapes"),
+        (lambda n: (n[::2], n, "tanh"), "got 2-3-1 unbiased, 2-3-1"),
+        (lambda n: ([], n, "tanh"), "at least two layers"),
+        (lambda n: (n[:2], n, "tanh"), "at least two layers"),
+        (lambda n: (None, n, "tanh"), "a network must be a Model, .*, got None"),
+        (lambda n: ("net", n, "tanh"), "a network must be a Model, .*, got 'net'"),
+        (lambda n: ([[[1], [1, 2]], *n[1:]], n, "tanh"), "array 0 of a network must be an array"),
+        (
+            lambda n: ([np.ma.masked_less(n[0], 9), *n[1:]], n, "tanh"),
+            "must be an array of numbers",
+        ),
+        (lambda n: ([n[0], n[1], n[0], n[1]], n, "tanh"), "layers of a network must follow"),
+        (lambda n: (n, n, "tanhh"), "Did you mean 'tanh'"),
+        (lambda n: (n, n), "unknown activation of the hidden layers None"),
+        (lambda n: ([np.eye(2)] * 2, n, "tanh"), "read in two ways"),
+        (lambda n: ([n[0] * np.nan, *n[1:]], n, "tanh"), "must be finite"),
+        (lambda n: (n, n, "tanh", "rows"), "unknown layout 'rows'"),
     ],
 )
 def test_networks_that_do_not_fit_are_refused(change, message):
-    weights, shifts = network(np.random.default_rng(0), (2, 3, 1))
     with pytest.raises(ValueError, match=message):
-        align_networks(*change(weights, shifts))
+        networks.align(*change(arrays(np.random.default_rng(0), (2, 3, 1))))

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer, network, train
-from symbreak.network import evaluation_cost
-from symbreak.symmetry import spread_cost
+from symbreak.network import alignment_cost, evaluation_cost
 from symbreak.training import Training
 
 
@@ -82,7 +81,7 @@ def test_the_spread_of_wide_networks_is_measured_within_a_share_of_the_evaluatio
     narrow, wide = (Problem.from_arrays(X, np.sin(3 * X), hidden=(n,)) for n in (5, 60))
     assert len(train(narrow, "DE", max_evaluations=500).spread) == 5
     assert len(train(wide, "DE", max_evaluations=500).spread) == 0
-    cost, evaluation = spread_cost(wide.topology), evaluation_cost(wide.topology, 20)
+    cost, evaluation = alignment_cost(wide.topology), evaluation_cost(wide.topology, 20)
     assert 100 * cost > 0.05 * 500 * evaluation
 
 

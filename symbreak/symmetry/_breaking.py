@@ -31,7 +31,7 @@ from symbreak._support.checks import (
 from symbreak._support.compile import compiled, inlined
 from symbreak.symmetry._assignment import sweep
 from symbreak.symmetry._chain import move_to_nearest
-from symbreak.symmetry.operators import symmetry_table
+from symbreak.symmetry._operators import symmetry_table
 from symbreak.topology import Topology, check_topology
 
 Broken = tuple[Array, Mask]

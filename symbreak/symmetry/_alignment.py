@@ -23,9 +23,9 @@ from symbreak._support.checks import (
     large_number,
 )
 from symbreak.symmetry._assignment import sweep
+from symbreak.symmetry._breaking import apply_rules, step_towards
 from symbreak.symmetry._chain import move_to_nearest, plan
-from symbreak.symmetry.breaking import apply_rules, step_towards
-from symbreak.symmetry.operators import SignedPermutation
+from symbreak.symmetry._operators import SignedPermutation
 from symbreak.topology import Topology, check_topology
 
 #: Exact alignment takes no more steps than this for one network; ``align`` refuses more.
@@ -39,6 +39,7 @@ CHUNK = 2**20
 ALIGNMENTS = ("exact", "assignment", "proximity", "invariant")
 
 Operators = SignedPermutation | list[SignedPermutation]
+Moves = tuple[list[IntArray], list[Array]]  # orders and signs of each hidden layer, each (n, N)
 
 
 def align(
@@ -74,12 +75,12 @@ def align(
     size = max(1, CHUNK // topology.dim)
     for first in range(0, len(population), size):  # bounded memory, whatever the population
         part = slice(first, first + size)
-        aligned[part], marks = _align(population[part], anchor, topology, method, rng)
+        aligned[part], marks = align_marked(population[part], anchor, topology, method, rng)
         operators += [SignedPermutation(np.abs(m).astype(np.int64) - 1, np.sign(m)) for m in marks]
     return (aligned[0], operators[0]) if single else (aligned, operators)
 
 
-def _align(
+def align_marked(
     population: Array, anchor: ArrayLike, topology: Topology, method: str, seed: int | Generator
 ) -> tuple[Array, Array]:
     """The aligned population, and ``(1, 2, ..., D)`` moved in the same way for each candidate."""
@@ -97,9 +98,24 @@ def _align(
     elif method == "assignment":
         sweep(candidates, centre, blocks, signed)
     else:
-        steps = _check_affordable(topology)
-        move_to_nearest(candidates, centre, topology, blocks, steps)
+        _check_affordable(topology)
+        move_to_nearest(candidates, centre, topology, blocks, MAX_EXACT_STEPS)
     return candidates[:, :D].copy(), candidates[:, D:]
+
+
+def moves_of(marks: Array, topology: Topology) -> Moves:
+    """Which neurons stand where, from marks (n, D) that were moved, layer by layer.
+
+    Neuron j of layer h was neuron ``orders[h][:, j]``, times ``signs[h][:, j]``.
+    """
+    orders, signs, first = [], [], 0
+    before = np.ones((len(marks), 1))  # the sign of what each neuron reads first
+    for layer in topology.layers(marks)[: len(topology.hidden)]:
+        n, columns = layer.shape[1:]
+        orders.append((np.abs(layer[:, :, 0]).astype(np.int64) - 1 - first) // columns)
+        signs.append(np.sign(layer[:, :, 0]) * before)
+        before, first = signs[-1][:, :1], first + n * columns
+    return orders, signs
 
 
 @lru_cache(maxsize=16)  # they take longer to make than a small population to align
@@ -122,20 +138,23 @@ def _checked(values: ArrayLike, topology: Topology, name: str) -> Array:
     return array
 
 
-def _check_affordable(topology: Topology) -> int:
+def _check_affordable(topology: Topology) -> None:
     _, steps = plan(topology.hidden, topology.signed)
     if steps > MAX_EXACT_STEPS and len(topology.hidden) > 1:
         raise ValueError(
             f"exact alignment of a {topology} network takes {large_number(steps)} steps, more than "
             f'{MAX_EXACT_STEPS:,}; use method="assignment".'
         )
-    return steps
 
 
-def _is_affordable(topology: Topology, n_candidates: int) -> bool:
-    """Whether a round of exact alignment is; for one hidden layer, sweeps are exact as well."""
+def affordable_method(topology: Topology, n: int) -> str:
+    """Exact alignment if a round of n candidates takes seconds; else sweeps.
+
+    For one hidden layer, sweeps are exact as well.
+    """
     _, steps = plan(topology.hidden, topology.signed)
-    return steps <= MAX_EXACT_STEPS and steps * n_candidates <= MAX_CENTROID_STEPS
+    affordable = steps <= MAX_EXACT_STEPS and steps * n <= MAX_CENTROID_STEPS
+    return "exact" if affordable else "assignment"
 
 
 def distance(
@@ -173,11 +192,16 @@ def centroid(population: ArrayLike, topology: Topology, method: str = "auto") ->
     check_choice("method", method, (*ALIGNMENTS, "auto"))
     aligned = _checked(population, topology, "population")
     if method == "auto":
-        method = "exact" if _is_affordable(topology, len(aligned)) else "assignment"
-    mean, rng = aligned[0], np.random.default_rng(0)
+        method = affordable_method(topology, len(aligned))
+    return centroid_from(aligned[0], aligned, topology, method)
+
+
+def centroid_from(mean: Array, population: Array, topology: Topology, method: str) -> Array:
+    """The same from another beginning, with nothing checked."""
+    rng, aligned = np.random.default_rng(0), population
     while True:
         previous = mean
-        aligned, _ = _align(aligned, mean, topology, method, rng)
+        aligned, _ = align_marked(aligned, mean, topology, method, rng)
         mean = aligned.mean(axis=0)
         if np.allclose(mean, previous, rtol=1e-12, atol=0):
             return mean
@@ -244,20 +268,9 @@ def spread(
     more they stop early for some candidates, and only ``"exact"`` always knows the partition.
     """
     candidates = _checked(population, topology, "population")
-    _, marks = _align(candidates, anchor, topology, method, seed=0)
+    _, marks = align_marked(candidates, anchor, topology, method, seed=0)
     whole = f"V{marks.itemsize * topology.dim}"  # a row of marks as one value
     counts = Counter(np.ascontiguousarray(marks).view(whole)[:, 0].tolist())
     own = counts[np.arange(1.0, topology.dim + 1).tobytes()]
     n = len(candidates)
     return Spread(own / n, n * n / sum(count * count for count in counts.values()))
-
-
-def spread_cost(topology: Topology) -> int:
-    """About how many multiply-adds ``spread`` takes per candidate, as an evaluation counts them.
-
-    Compare with ``network.evaluation_cost`` before asking for the spread of wide networks, since
-    it grows with the cube of the width. A step of an assignment takes as long as 15 multiply-adds
-    of a kernel, and deep networks two rounds (measured on 19 nets, right to a factor of 3).
-    """
-    rounds = 1 if len(check_topology(topology).hidden) == 1 else 2
-    return 15 * rounds * sum(len(block) ** 3 + len(block) * block.size for block in topology.blocks)

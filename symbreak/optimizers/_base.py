@@ -63,7 +63,7 @@ class Optimizer(ABC):
         max_evaluations: The budget, for optimisers that plan with it; None if it is not known.
         breaking: How symmetries are broken; not at all by default.
         initial_population: The candidates of the first generation, (N_p, D), or None.
-        seed: A whole number, or a generator to draw from.
+        seed: An integer, or a generator to draw from.
 
     Attributes:
         best: Best candidate so far, with its true error.
@@ -286,7 +286,7 @@ def _checked_generator(seed: int | Generator) -> Generator:
         return np.random.default_rng(check_count("seed", seed, 0))
     if type(seed.bit_generator).__name__ not in BIT_GENERATORS:
         raise ValueError(
-            f"seed must be a whole number or a generator of {' or '.join(BIT_GENERATORS)}, "
+            f"seed must be an integer or a generator of {' or '.join(BIT_GENERATORS)}, "
             f"whose state can be saved, got {seed!r}."
         )
     return seed

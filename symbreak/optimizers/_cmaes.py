@@ -144,7 +144,7 @@ class CMAES(Optimizer):
         if errors[order[0]] == np.inf:
             self.modified = np.zeros(self.population_size, dtype=np.bool_)
             return  # nothing to learn; the next draw is another one
-        anchor = self.best.theta  # paper-notes 4
+        anchor = self.best.theta  # theta-hat: paper-notes 4
         assert anchor is not None  # since an error is finite
         broken, self.modified = self.breaking(candidates, anchor, self._rng)
 
@@ -158,7 +158,7 @@ class CMAES(Optimizer):
             *(self.C, self._B, self._scales, self._p_sigma, self._p_c),
             self.generation + 1,
         )
-        if errors[order[0]] == errors[order[self.population_size // 2]]:  # flat
+        if errors[order[0]] == errors[order[self.population_size // 2]]:  # flat (paper-notes 13)
             self.sigma *= math.exp(0.2 + k.c_sigma / k.d_sigma)
         if self.generation + 1 >= self._decomposed + 1 / (10 * self.dim * k.c_cov):
             self._decompose()
@@ -190,7 +190,7 @@ class CMAES(Optimizer):
                 self._p_sigma, self._p_c = np.zeros(self.dim), np.zeros(self.dim)
                 self._B, self._scales, self._root, raised = *_sphere(self.dim), True
             if raised:
-                self.C = (self._B * self._scales**2) @ self._B.T
+                self.C = (self._B * self._scales**2) @ self._B.T  # B diag(scales^2) B'
                 self.counters["repairs"] += 1
 
 

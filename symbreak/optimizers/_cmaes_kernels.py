@@ -37,7 +37,7 @@ class Constants(NamedTuple):
 def strategy_constants(N: int, lam: int) -> Constants:
     """The C code's constants for dimension N and lambda candidates (paper-notes 13)."""
     mu = lam // 2
-    w = np.log(mu + 1) - np.log(np.arange(1, mu + 1))
+    w = np.log(mu + 1) - np.log(np.arange(1, mu + 1))  # w_i ~ ln(mu + 1) - ln i
     w /= w.sum()
     mu_eff = mu_cov = 1 / float(np.sum(w**2))
     c_sigma = (mu_eff + 2) / (N + mu_eff + 3)
@@ -45,7 +45,7 @@ def strategy_constants(N: int, lam: int) -> Constants:
     rank_one = 2 / (N + 1.4142) ** 2
     rank_mu = min(1.0, (2 * mu_eff - 1) / ((N + 2) ** 2 + mu_eff))
     c_cov = rank_one / mu_cov + (1 - 1 / mu_cov) * rank_mu
-    chi_n = math.sqrt(N) * (1 - 1 / (4 * N) + 1 / (21 * N**2))
+    chi_n = math.sqrt(N) * (1 - 1 / (4 * N) + 1 / (21 * N**2))  # E ||N(0, I)||, nearly
     return Constants(w, mu_eff, c_sigma, d_sigma, 4 / (N + 4), mu_cov, c_cov, chi_n)
 
 
@@ -59,9 +59,9 @@ def damped_step_size(sigma: float, log_step: float, shift: Array) -> float:
     total = 0.0
     for d in range(D):
         total += shift[d] * shift[d]
-    damping = math.exp(-0.05 * D**2 * math.sqrt(total))
+    damping = math.exp(-0.05 * D**2 * math.sqrt(total))  # Eq. 46: exp(-0.05 D^2 ||s||)
     exponent = log_step * damping if damping > 0 else 0.0  # inf * 0
-    return sigma * math.exp(min(exponent, 100.0))  # exp(710) would overflow
+    return sigma * math.exp(min(exponent, 100.0))  # Eq. 46; exp(710) would overflow
 
 
 @_compiled
@@ -75,7 +75,7 @@ def axes_and_root(C: Array, p_sigma: Array) -> tuple[Array, Array, Array, bool]:
     """
     if not math.isfinite(p_sigma.sum()):
         raise ValueError
-    eigenvalues, B = np.linalg.eigh(C)  # ascending; raises ValueError here
+    eigenvalues, B = np.linalg.eigh(C)  # C = B diag B'; ascending; raises ValueError here
     floor = MIN_EIGENVALUE * max(eigenvalues[-1], _SMALLEST)
     scales = np.sqrt(np.maximum(eigenvalues, floor))
     return np.ascontiguousarray(B), scales, _symmetric_root(B, scales), eigenvalues[0] < floor
@@ -109,7 +109,7 @@ def to_candidates(z: Array, mean: Array, sigma: float, root: Array) -> None:
             for d in range(D):
                 columns[d, i] = z[first + i, d]
         for d in range(D):
-            x[:] = 0.0
+            x[:] = 0.0  # to be C^1/2 z, ~ N(0, C)
             k = 0
             while k + 4 <= D:  # four columns a pass: a quarter of the traffic on x
                 a0, a1, a2, a3 = root[d, k], root[d, k + 1], root[d, k + 2], root[d, k + 3]
@@ -123,7 +123,7 @@ def to_candidates(z: Array, mean: Array, sigma: float, root: Array) -> None:
                     x[i] = x[i] + a * c[i]
                 k += 1
             for i in range(n):
-                z[first + i, d] = mean[d] + sigma * x[i]
+                z[first + i, d] = mean[d] + sigma * x[i]  # ~ N(m, sigma^2 C)
 
 
 @_compiled
@@ -159,11 +159,12 @@ def adapt(
     new_mean, steps, shift = _recombine(
         candidates, broken, order, modified, replace_mean, anchor, w_mean, mean, sigma
     )
-    y = (new_mean - mean) / sigma
+    y = (new_mean - mean) / sigma  # ~ N(0, C) / sqrt(mu_eff) under random selection
     length = _update_sigma_path(p_sigma, y, B, scales, k)
     h = _path_is_short(length, k.c_sigma, len(mean), g)
     _update_covariance_path(p_c, y, h, k)
     _update_covariance(C, p_c, steps, w_cov, h, k)
+    # chi of Eq. 45 is (c_sigma / d_sigma) (||p_sigma|| / E ||N(0, I)|| - 1)
     return new_mean, damped_step_size(sigma, k.c_sigma / k.d_sigma * (length - 1), shift)
 
 
@@ -201,14 +202,14 @@ def _recombine(
     for j in range(mu):
         i = order[j]
         x, y = broken[i], steps[j]
-        parent = anchor if replace and modified[i] else x
+        parent = anchor if replace and modified[i] else x  # Algorithm 3
         for d in range(D):
-            new_mean[d] += w[j] * parent[d]
+            new_mean[d] += w[j] * parent[d]  # m <- sum w_i x_i
             y[d] = (x[d] - mean[d]) * per_sigma
         if modified[i]:
             for d in range(D):
                 shift[d] += x[d] - candidates[i, d]
-    return new_mean, steps, shift / mu
+    return new_mean, steps, shift / mu  # s of Eq. 46
 
 
 @_compiled
@@ -237,7 +238,7 @@ def _update_sigma_path(p_sigma: Array, y: Array, B: Array, scales: Array, k: Con
     total = 0.0
     for d in range(D):
         total += p_sigma[d] * p_sigma[d]
-    return math.sqrt(total) / k.chi_n
+    return math.sqrt(total) / k.chi_n  # ||p_sigma|| / E ||N(0, I)||
 
 
 @_compiled
@@ -256,8 +257,8 @@ def _update_covariance(C: Array, p_c: Array, y: Array, w: Array, h: bool, k: Con
     keep = 1 - k.c_cov + (0.0 if h else rank_one * k.c_c * (2 - k.c_c))
     for i in range(D):
         for j in range(D):
-            C[i, j] = keep * C[i, j] + rank_one * p_c[i] * p_c[j]
-    m = 0
+            C[i, j] = keep * C[i, j] + rank_one * p_c[i] * p_c[j]  # p_c p_c'
+    m = 0  # and then sum w_i y_i y_i'
     while m + 4 <= mu:  # four steps a pass: a quarter of the traffic on C
         y0, y1, y2, y3 = y[m], y[m + 1], y[m + 2], y[m + 3]
         w0, w1, w2, w3 = w[m], w[m + 1], w[m + 2], w[m + 3]

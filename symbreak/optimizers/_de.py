@@ -124,13 +124,13 @@ class DE(Optimizer):
             self.errors, self._to_beat = errors.copy(), errors.copy()
         else:
             _select(self.population, self.errors, self._to_beat, candidates, errors)
-        among = self.population  # paper-notes 4
+        among = self.population  # the anchor is its centroid: paper-notes 4
         if self.anchor == "better-half":
             among = among[np.argsort(self.errors, kind="stable")[: self.population_size // 2]]
         centroid = _centroid(among)
         self.population, self.modified = self.breaking(self.population, centroid, self._rng)
         if self.inflate and not first:
-            _inflate(self._to_beat, self.modified)
+            _inflate(self._to_beat, self.modified)  # Algorithm 2
 
 
 @_compiled
@@ -144,7 +144,7 @@ def _trials(population: Array, uniforms: Array, F: Array, CR: Array) -> Array:
     trials = population.copy()
     for i in range(N):
         u = uniforms[i]
-        r1 = _skip(int(u[0] * (N - 1)), i)
+        r1 = _skip(int(u[0] * (N - 1)), i)  # r1, r2, r3 and i are all different
         low, high = min(i, r1), max(i, r1)
         r2 = _skip(_skip(int(u[1] * (N - 2)), low), high)
         middle = max(low, min(high, r2))
@@ -152,7 +152,7 @@ def _trials(population: Array, uniforms: Array, F: Array, CR: Array) -> Array:
         r3 = _skip(_skip(_skip(int(u[2] * (N - 3)), low), middle), high)
         forced = int(u[3] * D)
         for d in range(D):
-            if u[4 + d] < CR[i] or d == forced:
+            if u[4 + d] < CR[i] or d == forced:  # v = x_r1 + F (x_r2 - x_r3)
                 trials[i, d] = population[r1, d] + F[i] * (population[r2, d] - population[r3, d])
     return trials
 
@@ -169,7 +169,7 @@ def _select(
 ) -> None:
     """Keep each trial that is no worse than what it has to beat; an infinite error never wins."""
     for i in range(len(population)):
-        if trial_errors[i] < np.inf and trial_errors[i] <= to_beat[i]:
+        if trial_errors[i] < np.inf and trial_errors[i] <= to_beat[i]:  # a tie: the trial wins
             for d in range(population.shape[1]):  # compiles 2 s faster than a row assignment
                 population[i, d] = trials[i, d]
             errors[i] = to_beat[i] = trial_errors[i]
@@ -190,4 +190,5 @@ def _inflate(to_beat: Array, modified: Mask) -> None:
     """Make modified candidates of the first half easy to replace (Algorithm 2)."""
     for i in range(len(to_beat) // 2):
         if modified[i]:
+            # epsilon_j <- 100 epsilon_j, and finite (paper-notes 2)
             to_beat[i] = max(to_beat[i], min(to_beat[i] * INFLATION, MAX_TO_BEAT))

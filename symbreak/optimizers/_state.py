@@ -28,7 +28,7 @@ def saved_value(value: Any) -> Any:
 def check_saved(name: str, value: Any, kind: type | str, sizes: Mapping[str, int]) -> Any:
     """A copy of a saved value, if it is of the kind that is declared for it.
 
-    A text gives the shape of an array in letters: ``"N D"``; lower-case letters stand for any
+    A string gives the shape of an array in letters: ``"N D"``; lower-case letters stand for any
     size, and a ``?`` at the end allows None.
     """
     if not isinstance(kind, str):

@@ -30,7 +30,7 @@ from symbreak.network import (
 
 #: Samples that pass through all hidden layers together, so that they stay in the L1 cache.
 SAMPLE_BLOCK = 512
-#: Rows are padded with zeros to a whole number of cache lines.
+#: Rows are padded with zeros to full cache lines.
 PADDING = 16
 
 # "contract" allows fused multiply-adds and nothing else: sign symmetry and accuracy survive it.
@@ -69,7 +69,7 @@ class Objective(NamedTuple):
     alpha: float
 
 
-_ROUND = 1.5 * 2.0**52  # adding it rounds to a whole number, which then sits in the low bits
+_ROUND = 1.5 * 2.0**52  # adding it rounds to an integer, which then sits in the low bits
 _HALF_LN2 = math.log(2.0) / 2.0
 # tanh h = h (1 + p1 g + p2 g^2) / (1 + q1 g + q2 g^2) with g = h^2, to 6e-18 for |h| <= ln 2 / 4:
 # the best coefficients by Remez' exchange.

@@ -165,7 +165,7 @@ def make_optimizer(
     Args:
         method: A name in ``METHODS``.
         problem: What to train; a Problem also says the paper's population size for it.
-        seed: A whole number, or a generator to draw from.
+        seed: An integer, or a generator to draw from.
         population_size: Candidates per generation; by default as many as the initial population
             has, or the problem's own.
         max_evaluations: The budget, if it is known.

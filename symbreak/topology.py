@@ -42,8 +42,8 @@ class Topology:
         sizes = tuple(self.sizes) if whole else ()
         if len(sizes) < 3 or any(not _is_whole(n) or not 1 <= n <= MAX_SIZE for n in sizes):
             raise ValueError(
-                "a topology needs at least three layer sizes (inputs, hidden, outputs), each a "
-                f"whole number from 1 to {MAX_SIZE:,}, got {shown(self.sizes)}. "
+                "a topology needs at least three layer sizes (inputs, hidden, outputs), each an "
+                f"integer from 1 to {MAX_SIZE:,}, got {shown(self.sizes)}. "
                 "Example: Topology((2, 3, 1))."
             )
         object.__setattr__(self, "sizes", tuple(int(n) for n in sizes))

@@ -162,7 +162,7 @@ def test_a_population_of_another_shape_is_refused(problem, shape):
 
 
 def test_impossible_numbers_of_threads_are_refused(problem):
-    with pytest.raises(ValueError, match="threads must be a whole number of at least 0, got -1"):
+    with pytest.raises(ValueError, match="threads must be an integer of at least 0, got -1"):
         Evaluator(problem, threads=-1)
     with pytest.raises(ValueError, match="threads must be at most 4,096, got 100,000"):
         Evaluator(problem, threads=100_000)

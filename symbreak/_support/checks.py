@@ -20,7 +20,7 @@ IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Kind = TypeVar("Kind")
 
-#: No whole number is larger; Python refuses to print much larger ones.
+#: No integer is larger; Python refuses to print much larger ones.
 MAX_COUNT = 10**300
 #: No file system has longer names.
 MAX_NAME = 255
@@ -56,7 +56,7 @@ def nearest(name: object, known: Iterable[str]) -> list[str]:
 
 
 def large_number(n: int) -> str:
-    """A whole number in words, short however large; Python refuses to print 4,300 digits."""
+    """An integer in words, short however large; Python refuses to print 4,300 digits."""
     return f"{n:,}" if n < 10**30 else f"about 1e{round(math.log10(n))}"
 
 
@@ -160,14 +160,14 @@ def _group_memory(root: Path, controllers: str, group: str) -> int:
 
 
 def check_count(name: str, value: object, minimum: int, why: str = "") -> int:
-    """Return ``value`` as an int if it is a whole number of at least ``minimum``."""
+    """Return ``value`` as an int if it is an integer of at least ``minimum``."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole and isinstance(value, float) and value.is_integer():
         whole = True  # 1e5 is how people write a budget
     if not whole or int(value) < minimum:  # type: ignore[call-overload]
         reason = f" ({why})" if why else ""
         raise ValueError(
-            f"{name} must be a whole number of at least {minimum}{reason}, got {shown(value)}."
+            f"{name} must be an integer of at least {minimum}{reason}, got {shown(value)}."
         )
     if int(value) > MAX_COUNT:  # type: ignore[call-overload]
         raise ValueError(f"{name} must be at most {float(MAX_COUNT):g}, got {shown(value)}.")

@@ -54,7 +54,7 @@ def check_counted(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> Non
     for column in columns if len(frame) else ():
         values = frame[column].to_numpy(np.float64)
         if not (np.isfinite(values).all() and values.min() >= 0):
-            raise ValueError(f"column {column!r} of {name} must hold whole numbers from 0 on.")
+            raise ValueError(f"column {column!r} of {name} must hold integers from 0 on.")
 
 
 def check_bootstrap(n: object) -> int:

@@ -105,7 +105,7 @@ def text_of(value: object) -> str:
 
 
 def whole_number(digits: str) -> str:
-    """A whole number, given in digits: with commas, or its size if it has very many."""
+    """An integer, given in digits: with commas, or its size if it has very many."""
     if len(digits) <= 12:
         return f"{int(digits):,}"
     return f"about {digits[0]}.{digits[1:3]}e{len(digits) - 1}"

@@ -159,7 +159,7 @@ def problem_of(name: str, seed: int, settings: str, data_file: DataFile | None) 
 
 
 def check_seed(name: str, value: object) -> int:
-    """Return ``value`` if it is a whole number that fits a store."""
+    """Return ``value`` if it is an integer that fits a store."""
     if (seed := check_count(name, value, 0)) > MAX_SEED:
         raise ValueError(f"{name} must be below 2^63, got {shown(value)}.")
     return seed

@@ -214,14 +214,14 @@ class StudySpec:
 
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
-    """Return ``(i, n)`` if they are whole numbers with 1 <= i <= n."""
+    """Return ``(i, n)`` if they are integers with 1 <= i <= n."""
     try:
         i, n = shard
         if not 1 <= check_count("i", i, 1) <= check_count("n", n, 1):
             raise ValueError
     except (TypeError, ValueError):
         raise ValueError(
-            f"shard must be (i, n), whole numbers with 1 <= i <= n, got {shown(shard)}."
+            f"shard must be (i, n), integers with 1 <= i <= n, got {shown(shard)}."
         ) from None
     return int(i), int(n)
 
@@ -233,7 +233,7 @@ def built_in_text(name: str) -> str:
 
 
 def derived_seed(seed: int, *key: str | int) -> int:
-    """A whole number below 2^53 for ``(seed, *key)``; other keys give independent streams."""
+    """An integer below 2^53 for ``(seed, *key)``; other keys give independent streams."""
     digest = hashlib.sha256(json.dumps([seed, *key]).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 11
 

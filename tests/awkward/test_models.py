@@ -20,7 +20,7 @@ from tests.awkward.values import MODEL, PROBLEM, X, Y, complaints, each
 THEIRS = tuple(str(Path(package.__file__).parent) for package in (sklearn.utils, joblib))
 #: What scikit-learn itself has no words for: it prints what it refuses, and converts to floats.
 TOO_MUCH = ("deep", "10**400", "10**5000")
-#: Where it squares what it is given, or casts it to whole numbers.
+#: Where it squares what it is given, or casts it to integers.
 OVERFLOWS = ("EvolvedMLPClassifier.fit(y=v)", "EvolvedAutoencoder.score(v)", "Regressor.score(y=v)")
 LABELS = ["a", "b"] * 6
 ESTIMATORS = {EvolvedMLPRegressor: Y, EvolvedMLPClassifier: LABELS, EvolvedAutoencoder: None}

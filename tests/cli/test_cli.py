@@ -59,14 +59,13 @@ def test_train_compares_methods_and_saves_the_best_model(tmp_path):
         (["train", "sinc", "-m", "DE", "-n", "10"], "at least 120 (one generation), got 10"),
         (
             ["train", "sinc", "-n", "0"],
-            "--evaluations must be a whole number of at least 1, got 0. "
-            "Example: --evaluations 20000.",
+            "--evaluations must be an integer of at least 1, got 0. Example: --evaluations 20000.",
         ),
         (["train", "sinc", "-n", "-5"], "at least 1, got -5"),
-        (["train", "sinc", "--population-size", "3"], "--population-size must be a whole number"),
-        (["train", "sinc", "--seed", "-1"], "--seed must be a whole number"),
-        (["train", "sinc", "--data-seed", "-1"], "--data-seed must be a whole number"),
-        (["train", "sinc", "--threads", "-1"], "--threads must be a whole number"),
+        (["train", "sinc", "--population-size", "3"], "--population-size must be an integer"),
+        (["train", "sinc", "--seed", "-1"], "--seed must be an integer"),
+        (["train", "sinc", "--data-seed", "-1"], "--data-seed must be an integer"),
+        (["train", "sinc", "--threads", "-1"], "--threads must be an integer"),
         (["train", "sinc", "--alpha", "-1"], '--alpha (or "auto") must be a finite number'),
         (["train", "sinc", "--seed", "x"], "--seed"),
         (

@@ -296,7 +296,7 @@ def test_a_worker_that_cannot_write_ends_the_study_with_the_reason(study, tmp_pa
     [
         (["--shard", "3/2"], "--shard must be i/n with 1 <= i <= n, such as 2/8, got '3/2'"),
         (["--shard", "x"], "--shard must be i/n"),
-        (["--workers", "-1"], "--workers must be a whole number of at least 0"),
+        (["--workers", "-1"], "--workers must be an integer of at least 0"),
         (["--checkpoint-every", "-1"], "--checkpoint-every must be a finite number"),
     ],
 )

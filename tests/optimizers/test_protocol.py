@@ -232,9 +232,9 @@ def test_asking_twice_gives_the_same_candidates(method):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"population_size": 3}, "population_size must be a whole number of at least 4"),
+        ({"population_size": 3}, "population_size must be an integer of at least 4"),
         ({"population_size": 9.5}, "population_size .* got 9.5"),
-        ({"population_size": 8, "seed": -1}, "seed must be a whole number of at least 0"),
+        ({"population_size": 8, "seed": -1}, "seed must be an integer of at least 0"),
         ({"population_size": 8, "seed": None}, "seed .* got None"),
         ({"population_size": 8, "initial_population": np.zeros((7, 3))}, r"\(8, 3\), got \(7, 3\)"),
         ({"population_size": 8, "initial_population": np.full((8, 3), np.nan)}, "must be finite"),

@@ -243,7 +243,7 @@ GOOD = np.ones((4, 2)), np.arange(4.0)
         (np.ma.masked_greater(np.eye(2), 0), [1.0, 2.0], {}, "masked entries"),
         (*GOOD, {"hidden": 5}, r"hidden must be a sequence of layer sizes, such as \(5,\)"),
         (*GOOD, {"population_size": 50}, "population_size of a problem must be given by family"),
-        (*GOOD, {"max_evaluations": -5}, "max_evaluations must be a whole number"),
+        (*GOOD, {"max_evaluations": -5}, "max_evaluations must be an integer"),
         (
             *(np.ones((3, 2)), np.array(["a", 1, "b"], dtype=object), {"task": "classification"}),
             "all be numbers or all be str",
@@ -253,7 +253,7 @@ GOOD = np.ones((4, 2)), np.arange(4.0)
             "a label for each sample, got 3 without one, the first at index 1",
         ),
         (*GOOD, {"hidden": ()}, "at least three layer sizes"),
-        (*GOOD, {"hidden": (0,)}, "each a whole number"),
+        (*GOOD, {"hidden": (0,)}, "each an integer"),
         (*GOOD, {"task": "regresion"}, "unknown task 'regresion'.*'regression'"),
         (*GOOD, {"rescale": "ball"}, "unknown rescale 'ball'"),
         (*GOOD, {"output_error": "tanh"}, "needs the 0/1 targets of classification"),

@@ -72,7 +72,7 @@ def test_no_candidate_gets_farther_and_the_second_time_changes_nothing(topology,
 def test_ties_that_rounding_breaks_do_not_move_a_candidate_again():
     topology = Topology.parse("2-3-2-1")
     breaking, rng = AssignmentBreaking(topology, exact=False), np.random.default_rng(0)
-    for _ in range(100):  # a tenth of whole numbers: equal sums come out unequal
+    for _ in range(100):  # a tenth of integers: equal sums come out unequal
         population, anchor = (0.1 * rng.integers(-2, 3, (n, topology.dim)) for n in (200, 1))
         once, _ = breaking(population, anchor[0], rng)
         assert not breaking(once, anchor[0], rng)[1].any()

@@ -153,7 +153,7 @@ def test_hard_cases_stay_finite(case, activation):
 def test_classes_and_work():
     problem = dataclasses.replace(load_problem("two-circles"), output_error="tanh")
     theta = np.random.default_rng(0).uniform(-1, 1, size=problem.topology.dim)
-    with pytest.raises(ValueError, match="max_evaluations must be a whole number of at least"):
+    with pytest.raises(ValueError, match="max_evaluations must be an integer of at least"):
         evidence(problem, theta, max_evaluations=1)
     result = evidence(problem, theta, max_evaluations=200)
     assert result.reason == "budget"

@@ -342,11 +342,11 @@ def test_non_finite_errors_are_counted_and_the_rest_goes_on():
     ("options", "message"),
     [
         ({"max_evaluations": 79}, r"max_evaluations .* at least 80 \(one generation\), got 79"),
-        ({"max_evaluations": 100.5}, "max_evaluations must be a whole number"),
-        ({"max_evaluations": "many"}, "max_evaluations must be a whole number"),
-        ({"seed": -1}, "seed must be a whole number of at least 0"),
-        ({"population_size": 3}, "population_size must be a whole number of at least 4"),
-        ({"threads": -2}, "threads must be a whole number of at least 0"),
+        ({"max_evaluations": 100.5}, "max_evaluations must be an integer"),
+        ({"max_evaluations": "many"}, "max_evaluations must be an integer"),
+        ({"seed": -1}, "seed must be an integer of at least 0"),
+        ({"population_size": 3}, "population_size must be an integer of at least 4"),
+        ({"threads": -2}, "threads must be an integer of at least 0"),
         ({"method": "DE-BS"}, "unknown method 'DE-BS'. Did you mean"),
     ],
 )

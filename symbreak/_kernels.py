@@ -345,7 +345,7 @@ def feasible(theta: Array, rescale: int, out: Array) -> float:
 
 @_compiled
 def held_squares(theta: Array, sizes: IntArray) -> float:
-    """Squares as the ridge counts them: those of shifts to a share. Twin: ``network.held``."""
+    """Squares as the ridge counts them: those of biases to a share. Twin: ``network.held``."""
     total, first = 0.0, 0
     for layer in range(1, len(sizes) - 1):
         n_inputs = sizes[layer - 1]
@@ -397,7 +397,7 @@ def errors_into(
 
     XT (N_1, K padded) and YT (q, K padded) with zeros behind K, where there is room for a ridge of
     ``sizes[-2]`` entries if there is one; roots (K,) of sample weights; ping, pong and W (columns
-    of A, the output shift's if wanted, q; K padded) are scratch. Twin: ``network.error``.
+    of A, the output bias's if wanted, q; K padded) are scratch. Twin: ``network.error``.
     """
     theta, rounding, products = np.empty(population.shape[1]), np.empty(len(W)), np.empty(len(W))
     n, q, K = sizes[-2], sizes[-1], objective.n_samples

@@ -24,7 +24,7 @@ def _refuse(constant: str) -> float:
 
 
 def read_facts(text: str) -> dict[str, Any]:
-    """All that the text of a model says, by name; refused if it is of another format."""
+    """All that a model file says, by name; refused if it is of another format."""
     try:
         facts = json.loads(check_text("a model's text", text), parse_constant=_refuse)
     except json.JSONDecodeError as error:

@@ -64,7 +64,7 @@ class Model:
         topology: Layer sizes and activation.
         task: What it was trained for.
         theta: Parameters (D,) of the hidden layers.
-        output_weights: (N_{L-1}, q), with a last row if the outputs have a shift.
+        output_weights: (N_{L-1}, q), with a last row if the outputs have a bias.
         inputs: From the units of the inputs to normalised ones.
         targets: The same for the targets; the identity for classes.
         output: What is applied to the weighted sums of the outputs.
@@ -102,7 +102,7 @@ class Model:
             self._check_shape(f"{name}.mean", scaling.mean, (n,))
         self._check_classes()
         for name, n in (("feature_names", net.n_inputs), ("target_names", q)):
-            names = check_kind(name, getattr(self, name), tuple, "of texts")
+            names = check_kind(name, getattr(self, name), tuple, "of strings")
             if len(names) not in (0, n) or not all(isinstance(word, str) for word in names):
                 raise ValueError(f"{name} must be {n} names or none, got {shown(names)}.")
         check_kind("origin", self.origin, Mapping, "a dictionary")  # type: ignore[type-abstract]
@@ -112,7 +112,7 @@ class Model:
         n, q = len(self.classes), self.topology.n_outputs
         if not all(isinstance(label, str | int | float | np.generic) for label in self.classes):
             raise ValueError(
-                f"classes must be texts, numbers or truth values, got {shown(self.classes)}."
+                f"classes must be strings, numbers or booleans, got {shown(self.classes)}."
             )
         if (self.task == "classification") != bool(n) or n not in (0, q):
             raise ValueError(f"a model of {q} outputs for {self.task} cannot have {n} classes.")
@@ -120,7 +120,7 @@ class Model:
             raise ValueError(f"outputs for {self.task} must be 'linear', got {self.output!r}.")
         if len(set(self.classes)) < n or len({isinstance(c, str) for c in self.classes}) > 1:
             raise ValueError(
-                "classes must differ from each other, and be texts all of them or none of them, "
+                "classes must differ from each other, and be strings all of them or none of them, "
                 f"got {self.classes!r:.80}."
             )
 
@@ -138,7 +138,7 @@ class Model:
 
     @property
     def output_shift(self) -> bool:
-        """Whether the outputs have a shift, the last row of ``output_weights``."""
+        """Whether the outputs have a bias, the last row of ``output_weights``."""
         return len(self.output_weights) > self.topology.hidden[-1]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -208,7 +208,7 @@ class Model:
         """
         if self.classes:
             truth = label_array("y", y)
-            if truth.dtype.kind == "O":  # texts of a frame
+            if truth.dtype.kind == "O":  # strings of a frame
                 truth = label_array("y", truth.tolist())
             predicted = self.predict(X)
             if (predicted.dtype.kind == "U") != (truth.dtype.kind == "U"):
@@ -268,7 +268,7 @@ class Model:
             raise ValueError(f"{path} is no model file: {error}") from None
 
     def to_json(self) -> str:
-        """The text of a model file."""
+        """What a model file holds."""
         facts = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -315,6 +315,6 @@ def _plain(label: Any) -> Any:
     value = label.item() if isinstance(label, np.generic) else label
     if not isinstance(value, str | int | float | bool):
         raise ValueError(
-            f"class labels of a saved model must be texts, numbers or truth values, got {label!r}."
+            f"class labels of a saved model must be strings, numbers or booleans, got {label!r}."
         )
     return value

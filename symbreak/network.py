@@ -24,7 +24,7 @@ PENALTY = 50.0
 ROUNDING = 2.0**-52
 #: A column of hidden outputs must keep more than so many times its rounding errors.
 MIN_OVER_ROUNDING = 1000.0
-#: What the shift of a hidden neuron costs of the ridge that a weight costs. A neuron that bends far
+#: What the bias of a hidden neuron costs of the ridge that a weight costs. A neuron that bends far
 #: from the mean of its inputs is no less plausible than one that bends there: with the whole ridge
 #: R2 on the table cpus was 0.832, with a tenth 0.846, with a hundredth 0.845 (2026-11).
 SHIFT_SHARE = 0.1
@@ -48,7 +48,7 @@ def feasible(theta: Array, rescale: Rescale = "unit") -> tuple[Array, float]:
 def hidden_outputs(theta: Array, topology: Topology, X: Array, *, shift: bool = False) -> Array:
     """Outputs ``A`` (K, N_{L-1}) of the last hidden layer for X (K, N_1) (Eq. 2).
 
-    With ``shift`` a last column of ones is added, which carries the output shift.
+    With ``shift`` a last column of ones is added, which carries the output bias.
     """
     x = X
     for layer in topology.layers(theta)[: len(topology.hidden)]:
@@ -159,7 +159,7 @@ def mean_square(residuals: Array, weights: Array | None = None) -> float:
 
 @lru_cache(maxsize=64)
 def held(topology: Topology) -> Array:
-    """Share of the ridge (D,) that each entry of ``theta`` bears: 1, or a tenth for a shift."""
+    """Share of the ridge (D,) that each entry of ``theta`` bears: 1, or a tenth for a bias."""
     shares = np.ones(topology.dim)
     for layer in topology.layers(shares):
         layer[:, -1] = SHIFT_SHARE
@@ -178,7 +178,7 @@ def ridge(
 ) -> float:
     """What the parameters cost: ``alpha`` times their squares, over samples and outputs.
 
-    Shifts of hidden neurons count a tenth (``held``), output shifts do not.
+    Biases of hidden neurons count a tenth (``held``), output biases nothing.
     """
     V = output_weights[: len(output_weights) - int(shift)]
     squares = float(held(topology) @ theta**2 + np.sum(V**2))

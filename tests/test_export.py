@@ -216,9 +216,9 @@ def test_labels_keep_their_types_in_python():
     for classes in ((1, 2), (0.5, 1.5), (False, True), tuple(np.array([3, 4]))):
         model = random_model("3-4-2", output="tanh", classes=classes)
         assert executed(to_python(model))["CLASSES"] == [np.array(c).item() for c in classes]
-    with pytest.raises(ValueError, match="classes must be texts, numbers or truth values"):
+    with pytest.raises(ValueError, match="classes must be strings, numbers or booleans"):
         random_model("3-4-2", output="tanh", classes=(None, 1))
-    with pytest.raises(ValueError, match="only texts and finite numbers"):
+    with pytest.raises(ValueError, match="only strings and finite numbers"):
         to_python(random_model("3-4-2", output="tanh", classes=(float("inf"), 1.0)))
 
 

@@ -249,7 +249,7 @@ def test_a_message_about_many_columns_is_short():
         (regressor, {"feature_names": ("a",)}, "feature_names must be 2 names or none, got"),
         (classifier, {"classes": ("a", "b")}, "cannot have 2 classes"),
         (classifier, {"classes": ("a", "b", "a")}, "classes must differ"),
-        (classifier, {"classes": (1, "1", 2)}, "texts all of them or none of them"),
+        (classifier, {"classes": (1, "1", 2)}, "strings all of them or none of them"),
         (classifier, {"classes": (0, False, 2)}, "classes must differ"),
     ],
 )
@@ -304,7 +304,7 @@ def test_labels_come_back(tmp_path, classes):
     loaded = Model.load(tmp_path / "a.json")
     assert loaded.classes == classes
     assert loaded.predict(X).tolist() == model.predict(X).tolist()
-    with pytest.raises(ValueError, match="must be texts, numbers or truth values"):
+    with pytest.raises(ValueError, match="must be strings, numbers or booleans"):
         classifier(classes=(None, 1, 2)).save(tmp_path / "a.json")
 
 

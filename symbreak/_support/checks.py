@@ -76,7 +76,7 @@ def check_kind(name: str, value: object, kind: type[Kind], how: str) -> Kind:
 
 def check_text(name: str, value: object) -> str:
     """Return ``value`` if it is a text."""
-    return check_kind(name, value, str, "some text")
+    return check_kind(name, value, str, "a string")
 
 
 def check_callable(name: str, value: Any) -> Callable[..., Any] | None:
@@ -90,7 +90,7 @@ def check_path(name: str, value: object) -> Path:
     """Return ``value`` as a path if it is the name of a file or folder."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else b""
     if not isinstance(text, str) or not text or "\0" in text or not _can_be_named(text):
-        raise ValueError(f"{name} must be a path, as a text or a Path, got {shown(value)}.")
+        raise ValueError(f"{name} must be a path, as a string or a Path, got {shown(value)}.")
     path = Path(text)
     if len(text) > 4_000 or any(len(os.fsencode(part)) > MAX_NAME for part in path.parts):
         raise ValueError(f"{name} is too long for the name of a file: {shown(value)}.")

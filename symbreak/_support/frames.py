@@ -105,7 +105,7 @@ def column_labels(values: object) -> list[Any]:
 
 
 def column_names(values: object) -> tuple[str, ...]:
-    """The same if all are different texts, else none."""
+    """The names, if all of them are strings and differ from each other; otherwise none."""
     labels = column_labels(values)
     named = all(isinstance(label, str) for label in labels) and len(set(labels)) == len(labels)
     return tuple(labels) if named else ()

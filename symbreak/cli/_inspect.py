@@ -15,7 +15,7 @@ from symbreak.cli._console import CHARTS, check_out, console, few, shown
 from symbreak.inspection import sensitivity
 from symbreak.models import Model
 
-#: More rows, or longer texts, are not read.
+#: More rows, or longer strings, are not read.
 MAX_INPUTS, MAX_NEURONS, MAX_TEXT = 20, 7, 40
 WIDTH, NARROWEST = 60, 5
 SCALARS = (str, int, float, bool)

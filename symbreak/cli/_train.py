@@ -36,7 +36,7 @@ from symbreak.topology import MAX_SIZE
 
 DEFAULT_METHOD = "auto"
 #: What a network of a user's own data is given that the paper's has not (paper-notes 1, 14): no
-#: ball, an output shift, and a ridge that sets itself.
+#: ball, an output bias, and a ridge that sets itself.
 FILE_SETTINGS = {"rescale": "none", "output_shift": True, "alpha": "auto"}
 #: What Python calls an option, and an example of it.
 OPTIONS = {

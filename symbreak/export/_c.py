@@ -26,7 +26,7 @@ ACTIVATIONS = {
 
 
 def to_c(model: Model, name: str = "model", real: Real = "double") -> str:
-    """The text of a C99 file with the scalings of the model in it.
+    """A C99 file with the scalings of the model in it.
 
     ``void NAME_outputs(const REAL *x, REAL *y)`` does what ``model.outputs`` does for one sample:
     inputs and targets are in the units of the data. A classification has
@@ -59,7 +59,7 @@ def _head(model: Model) -> str:
 
 
 def _comment(text: str) -> str:
-    """A text that cannot end the comment that it stands in."""
+    """A string that cannot end the comment that it stands in."""
     allowed = r"[^A-Za-z0-9 .,:;()+=<>'_/\\-]"
     return re.sub(allowed, lambda match: f"<{ord(match[0]):X}>", text)
 
@@ -170,7 +170,7 @@ _ACTIVATION = """static REAL NAME_activation(REAL z)
 }
 """
 
-_SUMS = """/* Sums of n_in weighted values for n_out neurons; a row of w may end with a shift. */
+_SUMS = """/* Sums of n_in weighted values for n_out neurons; a row of w may end with a bias. */
 static void NAME_sums(const REAL *w, int n_out, int n_in, int shift, const REAL *x, REAL *z)
 {
     int n, i;

@@ -32,7 +32,7 @@ def facts(model: Model) -> list[str]:
 
 
 def quoted(value: Any) -> str:
-    """A text on one line of printable ASCII, cut if it is long; other values as they are."""
+    """A string on one line of printable ASCII, cut if it is long; other values as they are."""
     text = ascii(str(value))[1:-1] if isinstance(value, str) else ascii(value)
     return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]} ..."
 
@@ -48,6 +48,8 @@ def labels(model: Model) -> list[str | int | float | bool]:
         value = label.item() if hasattr(label, "item") else label
         kind = next((kind for kind in (bool, int, float, str) if isinstance(value, kind)), None)
         if kind is None or (kind is float and not math.isfinite(value)):
-            raise ValueError(f"only texts and finite numbers can be exported, got class {label!r}.")
+            raise ValueError(
+                f"only strings and finite numbers can be exported, got class {label!r}."
+            )
         plain.append(kind(value))
     return plain

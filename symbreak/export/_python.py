@@ -15,7 +15,7 @@ ACTIVATIONS = {
 
 
 def to_python(model: Model) -> str:
-    """The text of a Python file with ``outputs(x)`` and ``predict(x)`` for one sample.
+    """A Python file with ``outputs(x)`` and ``predict(x)`` for one sample.
 
     They answer what ``model.outputs`` and ``model.predict`` do, in the units of the data. Names and
     labels stand in it as literals and comments only, so that they cannot execute anything.
@@ -75,7 +75,7 @@ FINISHED
 
 def _sum(weights, values):
     total = 0.0
-    for w, v in zip(weights, values):  # a row may end with the shift
+    for w, v in zip(weights, values):  # a row may end with the bias
         total += w * v
     return total
 

@@ -172,7 +172,8 @@ def _check_classes(table: Table, target: str, values: NDArray[Any], n_rows: int)
     if len(values) > max(2, n_rows / 2) or kinds == {"dates or times"}:
         raise ValueError(
             f"{table.path}: the target {target!r} is neither numbers nor classes, it has "
-            f"{len(values):,} different texts in {n_rows:,} rows, such as {str(values[0])[:30]!r}. "
+            f"{len(values):,} different strings in {n_rows:,} rows, such as "
+            f"{str(values[0])[:30]!r}. "
             "Name another target."
         )
 

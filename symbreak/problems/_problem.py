@@ -62,7 +62,7 @@ class Problem:
         description: A line for tables and reports.
         alpha: The ridge: the search minimises ``(sum w r^2 + alpha (||theta||^2 + ||V||^2)) /
             (q sum w)`` with residuals r, sample weights w and output weights V (of targets 0 and 1
-            for classes) without their shift; squares of shifts in theta count a tenth (in
+            for classes) without their bias; squares of biases in theta count a tenth (in
             ``network.held``). ``"auto"`` lets the data set it in the polish.
         feature_names: Names of the inputs; empty if they have none.
         target_names: Names of the targets; empty if they have none.
@@ -246,7 +246,7 @@ def _check_scaling(name: str, scaling: Scaling, n: int) -> None:
 
 def _check_names(name: str, names: object, n: int) -> None:
     if not isinstance(names, tuple) or not all(isinstance(word, str) for word in names):
-        raise ValueError(f"{name} must be a tuple of texts, got {shown(names)}.")
+        raise ValueError(f"{name} must be a tuple of strings, got {shown(names)}.")
     if len(names) not in (0, n) or len(set(names)) < len(names):
         raise ValueError(f"{name} must be {n} different names or none, got {shown(names)}.")
 
@@ -304,7 +304,7 @@ def label_array(name: str, y: ArrayLike) -> np.ndarray:
         labels = np.empty((0, 0))
     if labels.ndim != 1 or len(labels) == 0 or labels.dtype.kind in "cmMV":
         raise ValueError(
-            f"{name} must hold one class label per sample, a text or a number, shape (K,), "
+            f"{name} must hold one class label per sample, a string or a number, shape (K,), "
             f"got {shown(y)}."
         )
     if labels.dtype.kind == "O":

@@ -220,8 +220,8 @@ def canonical(theta: ArrayLike, topology: Topology, key: str = "shift") -> Array
     """The one replica of a network whose keys are positive and ascending in each layer.
 
     ``theta`` is one network (D,) or a population (N_p, D). These are Thierens' rules (rule-1 and
-    rule-2 of the paper) with a choice of key: ``"shift"`` as in the paper, ``"first"`` weight,
-    ``"sum"`` of the neuron's weights and shift, or its ``"norm"``, signed as its largest weight.
+    rule-2 of the paper) with a choice of key: ``"shift"``, the bias, as in the paper, ``"first"``
+    weight, ``"sum"`` of weights and bias, or ``"norm"`` of both, signed as the largest weight.
     Where neurons cannot be flipped, keys are ascending only. All replicas of a network have the
     same canonical form, but for ties.
     """

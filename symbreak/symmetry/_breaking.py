@@ -77,7 +77,7 @@ class NoBreaking:
 
 @dataclass(frozen=True)
 class InvariantBreaking:
-    """Positive shifts (rule-1), then neurons sorted by shift (rule-2), whatever the anchor.
+    """Positive biases (rule-1), then neurons sorted by bias (rule-2), whatever the anchor.
 
     Without flips, for an activation that is not odd, there is rule-2 only.
     """
@@ -254,7 +254,7 @@ def _swap(theta: Array, block: IntArray, m: int, n: int) -> None:
 def _make_shifts_positive(
     population: Array, block: IntArray, shifts: IntArray, modified: Mask
 ) -> None:
-    """Rule-1 (Lemma 5.1): flip the neurons whose shift is negative."""
+    """Rule-1 (Lemma 5.1): flip the neurons whose bias is negative."""
     for i in range(len(population)):
         theta = population[i]
         for n in range(len(block)):
@@ -265,7 +265,7 @@ def _make_shifts_positive(
 
 @_compiled
 def _sort_by_shift(population: Array, block: IntArray, shifts: IntArray, modified: Mask) -> None:
-    """Rule-2 (Lemma 5.3): neurons in ascending order of shift, by insertion."""
+    """Rule-2 (Lemma 5.3): neurons in ascending order of bias, by insertion."""
     for i in range(len(population)):
         theta = population[i]
         for first in range(1, len(block)):

@@ -207,7 +207,7 @@ def _own_scores(W: Array, A: Array, order: IntArray, sign: Array, scores: Array)
 
 @_compiled
 def _reader_scores(W: Array, A: Array, order: IntArray, sign: Array, scores: Array) -> float:
-    """Agreement by the weights of the next layer, whose choice is given; and of its shifts."""
+    """Agreement by the weights of the next layer, whose choice is given; and of its biases."""
     N, shifts = len(scores), 0.0
     scores[:] = 0.0
     for n in range(len(order)):

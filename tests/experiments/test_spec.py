@@ -214,7 +214,7 @@ def test_arrays_in_an_npz_file_become_a_problem(tmp_path):
         (MINIMAL + "[problem.sinc]\npopulation_size = 5", "population_size must be a table"),
         (
             MINIMAL + "[problem.sinc.population_size]\nDE = 2",
-            "population_size of DE must be a whole",
+            "population_size of DE must be an integer",
         ),
         ('problems = ["two-circles"]\nmethods = ["DE-SB-BF"]', "1,179,648 replicas"),
         (MINIMAL + '[data_file.sinc]\nfile = "x.csv"', "has a problem of that name already"),

@@ -35,7 +35,7 @@ def test_the_task_is_recognised(tmp_path, labels, task):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([f"name {i}" for i in range(20)], "20 different texts in 20 rows, such as 'name 0'"),
+        ([f"name {i}" for i in range(20)], "20 different strings in 20 rows, such as 'name 0'"),
         ([f"2020-01-{i % 5 + 10}" for i in range(50)], "neither numbers nor classes"),
         (["1", "2", "3", "x"] * 10, r"column 'kind' has text in row 5 \('x'\)"),
         (["red", "blue", ""] * 10, "column 'kind' has missing values in row 4"),

@@ -81,7 +81,7 @@ def test_a_problem_refuses_masked_targets_and_weights(task):
         ({"activation": "rely"}, "Did you mean 'relu'"),
         ({"feature_names": ("a",)}, "feature_names must be 2 different names or none"),
         ({"feature_names": ("a", "a")}, "feature_names must be 2 different names or none"),
-        ({"target_names": ["a"]}, "target_names must be a tuple of texts"),
+        ({"target_names": ["a"]}, "target_names must be a tuple of strings"),
     ],
 )
 def test_impossible_settings_of_a_problem_are_refused(settings, message):

@@ -21,6 +21,7 @@ from symbreak.fitting import with_validated_ridge
 from symbreak.inspection import scores
 from symbreak.models import Model
 from symbreak.problems import read_problem
+from tests.cli.shell import symbreak, symbreak_here
 
 NASTY = "[bold]x[/x]"
 
@@ -30,12 +31,6 @@ def run(*arguments):
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return " ".join(result.output.split())
-
-
-def symbreak(*arguments, **options):
-    command = [sys.executable, "-m", "symbreak", *map(str, arguments)]
-    options = {"capture_output": True, "text": True, "timeout": 120} | options
-    return subprocess.run(command, **options)
 
 
 @pytest.fixture(scope="module")
@@ -325,16 +320,16 @@ def test_predictions_are_those_of_the_model_whatever_the_order_of_the_columns(fo
     assert result.stdout == out.read_text()
     assert "Ignored: extra" in result.stderr
     new.write_text("1,2.5\n4.5,-1\n")  # no names: as they stand
-    assert symbreak("predict", folder / "house.json", new).stdout == out.read_text()
+    assert symbreak_here("predict", folder / "house.json", new).stdout == out.read_text()
 
 
 def test_a_model_of_columns_without_names_takes_them_as_they_stand(folder):
     (folder / "new.csv").write_text("a,b\n1,2.5\n4.5,-1\n")
-    result = symbreak("predict", folder / "kind.json", folder / "new.csv")
+    result = symbreak_here("predict", folder / "kind.json", folder / "new.csv")
     expected = Model.load(folder / "kind.json").predict([[1, 2.5], [4.5, -1]]).tolist()
     assert result.stdout.split() == ["class", *expected], result.stderr
     (folder / "new.csv").write_text("a,x2,x1\n1,2.5,1\n4.5,-1,4.5\n")
-    result = symbreak("predict", folder / "kind.json", folder / "new.csv")
+    result = symbreak_here("predict", folder / "kind.json", folder / "new.csv")
     assert result.stdout.split() == ["class", *expected], result.stderr
     (folder / "new.csv").write_text("a,x2\n1,2.5\n4.5,-1\n")
     with pytest.raises(ValueError, match="lacks columns that are needed: 'x1'"):
@@ -345,7 +340,7 @@ def test_labels_and_probabilities_are_predicted(folder):
     model = Model.load(folder / "kind.json")
     new = folder / "new.csv"
     new.write_text("1,2.5\n4.5,-1\n")
-    result = symbreak("predict", folder / "kind.json", new, "--scores")
+    result = symbreak_here("predict", folder / "kind.json", new, "--scores")
     rows = list(csv.reader(io.StringIO(result.stdout)))
     assert rows[0] == ["class", "probability cheap", "probability dear"]
     X = [[1, 2.5], [4.5, -1]]
@@ -446,12 +441,12 @@ def test_a_hostile_model_ends_with_a_reason_and_code_2(folder):
     facts = json.loads((folder / "house.json").read_text())
     path = folder / "evil.json"
     path.write_text(json.dumps({**facts, "net": [2, 10**9, 1]}))
-    result = symbreak("predict", path, folder / "house.csv")
+    result = symbreak_here("predict", path, folder / "house.csv")
     assert result.returncode == 2
     assert "is no model file: net must be at most" in " ".join(result.stderr.split())
     names = ["[/red]\x1b[31m", "\ud800"]
     path.write_text(json.dumps({**facts, "feature_names": names, "origin": {"[/x]": "[/y]\x07"}}))
-    result = symbreak("inspect", path)
+    result = symbreak_here("inspect", path)
     assert result.returncode == 0, result.stderr
     assert "\x1b" not in result.stdout
     assert "\x07" not in result.stdout

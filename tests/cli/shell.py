@@ -1,0 +1,33 @@
+"""The command line in a process of its own, or in this one, which takes a second less."""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from unittest.mock import patch
+
+from symbreak import cli
+
+
+def symbreak(*arguments, **options):
+    """What a command did, in its own process."""
+    command = [sys.executable, "-m", "symbreak", *map(str, arguments)]
+    options = {"capture_output": True, "text": True, "timeout": 300} | options
+    return subprocess.run(command, **options)
+
+
+def symbreak_here(*arguments):
+    """The same in this process, with lines of 300 columns."""
+    command, out, err, code = ["symbreak", *map(str, arguments)], io.StringIO(), io.StringIO(), 0
+    with (
+        patch.object(sys, "argv", command),
+        patch.dict(os.environ, COLUMNS="300"),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code
+    return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())

@@ -35,7 +35,7 @@ def align_command(
         str, typer.Option(help="auto, inputs-by-outputs or outputs-by-inputs.")
     ] = "auto",
 ) -> None:
-    """Say which neuron of a network is which of the first one's, and bring it into that order.
+    """Say which neuron of a network is which of the first's, and bring it into that order.
 
     The files are models that train saved (.json), or hold a weight matrix per layer and, if there
     are any, a vector of biases per layer, in order and under any names (.npz):

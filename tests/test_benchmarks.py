@@ -5,6 +5,7 @@ import io
 import os
 import sys
 
+import numpy as np
 import pytest
 
 from tests.pages.blocks import ROOT, load_module
@@ -35,6 +36,7 @@ MOMENTS = {
     "kernel": ({"CASES": ONE, "process": in_this_process}, "--repeats 1"),
     "peers": ({"BUDGET": 1_200, "process": in_this_process}, "--repeats 1"),
     "polish": ({"CASES": {"sinc": 8}}, "--repeats 1"),
+    "posteriors": ({}, "{folder} {folder}"),
     "rule": ({"PAPER": ("syn5",), "LARGEST": (), "REPLAYS": 2}, "--seconds 0"),
     "time_to_target": (
         {"WARM_UP": 0.01, "PATIENCE": 0.1},
@@ -45,6 +47,15 @@ MOMENTS = {
         "",
     ),
 }
+
+
+def draw_a_posterior(folder):
+    """A table, how it is split, and draws of two networks."""
+    rng = np.random.default_rng(0)
+    np.savetxt(folder / "toy.data", rng.normal(size=(12, 2)))
+    (folder / "splits.json").write_text('{"toy": {"train": [0, 1, 2, 3], "test": [4, 5]}}')
+    shapes = {"w1": (1, 2), "b1": (2,), "w2": (2, 1), "b2": (1,)}
+    np.savez(folder / "toy.npz", **{k: rng.normal(size=(4, 20, *s)) for k, s in shapes.items()})
 
 
 def test_every_script_is_tried():
@@ -64,9 +75,14 @@ def test_a_benchmark_runs_to_its_end(name, monkeypatch, tmp_path, capsys):
     for constant, value in smaller.items():
         value = getattr(script, constant)[:1] if value is ONE else value
         monkeypatch.setattr(script, constant, value)
-    monkeypatch.setattr(sys, "argv", [name, *words.split()])
-    if name == "generalisation":
+    if name == "posteriors":
+        draw_a_posterior(tmp_path)
+    monkeypatch.setattr(sys, "argv", [name, *words.format(folder=tmp_path).split()])
+    if name in ("generalisation", "posteriors"):
         monkeypatch.setattr(script, "RESULTS", tmp_path / "results.json")
+    if name == "posteriors":
+        monkeypatch.setattr(script, "PAGE", tmp_path / "page.md")
+        (tmp_path / "page.md").write_text("".join(script.MARKS))
     if hasattr(script, "main"):
         script.main()
     else:

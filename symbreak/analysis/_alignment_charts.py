@@ -9,7 +9,13 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from symbreak._support.checks import Array, check_kind
+from symbreak._support.checks import (
+    Array,
+    check_kind,
+    check_magnitude,
+    check_text,
+    check_vectors,
+)
 from symbreak.analysis._network_chart import NEGATIVE, POSITIVE
 from symbreak.analysis._style import GREY, styled, titled
 from symbreak.symmetry import AlignedDraws
@@ -24,10 +30,11 @@ def match_chart(comparisons: Mapping[str, Comparison], anchor: str) -> alt.TopLe
 
     The wider a line, the more alike the two neurons; orange ones are flipped.
     """
-    charts = []
-    for name, comparison in comparisons.items():
+    named = check_kind("comparisons", comparisons, Mapping, "of comparisons by name")  # type: ignore[type-abstract]
+    charts, anchor = [], check_text("anchor", anchor)
+    for name, comparison in named.items():
         check_kind("a comparison", comparison, Comparison, "as networks.compare makes")
-        charts.append(alt.hconcat(*_matched_layers(name, comparison, anchor)))
+        charts.append(alt.hconcat(*_matched_layers(str(name), comparison, anchor)))
     title = titled("Which neuron is which", "wide lines: alike; orange: flipped")
     return styled(alt.vconcat(*charts).properties(title=title))
 
@@ -62,6 +69,10 @@ def draws_chart(before: Array, aligned: AlignedDraws) -> alt.TopLevelMixin:
     ``before`` is the array (chain, draw, D) that was aligned.
     """
     check_kind("aligned", aligned, AlignedDraws, "as align_draws makes")
+    before = check_vectors(before, "(chain, draw, D)", "before")
+    check_magnitude("before", before)
+    if before.shape != aligned.theta.shape:
+        raise ValueError(f"before must have shape {aligned.theta.shape}, got {before.shape}.")
     step = -(-aligned.theta.shape[0] * aligned.theta.shape[1] // MAX_DRAWS)
     modes = np.repeat(aligned.modes, aligned.theta.shape[1])[::step]
     rng, rows = np.random.default_rng(0), []

@@ -25,7 +25,7 @@ from symbreak.symmetry._alignment import (
     centroid_from,
     moves_of,
 )
-from symbreak.symmetry.networks import checked_array, places_of
+from symbreak.symmetry.networks import checked_array, like, places_of
 from symbreak.topology import Topology, check_topology
 
 #: So many draws of a chain, and of a mode, are looked at to find where it is.
@@ -119,15 +119,12 @@ def align_draws(
     aligned, orders, signs = _align_chains(chains, modes, centroids, topology)
     result: Any = aligned.reshape(theta.shape)
     if isinstance(draws, Mapping):
-        moved = {name: result[..., place] for name, place in places.items()}
-        result = {k: moved[k].astype(_kind(v)) if k in moved else v for k, v in draws.items()}
+        result = {
+            name: like(old, result[..., places[name]]) if name in places else old
+            for name, old in draws.items()
+        }
     summary = _summary(chains, aligned, modes)
     return AlignedDraws(result, aligned, topology, modes, centroids, orders, signs, summary)
-
-
-def _kind(values: Any) -> Any:
-    kind = np.asarray(values).dtype
-    return kind if kind.kind == "f" else np.float64
 
 
 def _places(

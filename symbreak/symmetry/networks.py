@@ -15,7 +15,6 @@ from dataclasses import astuple, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from symbreak._support.checks import (
     Array,
@@ -145,8 +144,18 @@ def read(network: Any, activation: str | None = None, layout: str = "auto") -> P
         return _read_mlp(network)
     if hasattr(network, "state_dict"):
         return _read_sequential(network)
-    arrays, rebuild = _listed(network)
-    return _from_arrays(arrays, activation, layout, rebuild)
+    if isinstance(network, Mapping):
+        values = list(network.values())
+        keys = list(network)
+        return _from_arrays(
+            values, activation, layout, lambda new: dict(zip(keys, new, strict=True))
+        )
+    if isinstance(network, list | tuple):
+        return _from_arrays(network, activation, layout, list)
+    raise ValueError(
+        "a network must be a Model, a fitted MLP of scikit-learn, a PyTorch Sequential, or a list "
+        f"or mapping of arrays, got {shown(network)}."
+    )
 
 
 def _read_all(networks: Sequence[Any], activation: str | None, layout: str) -> list[Parameters]:
@@ -187,7 +196,7 @@ def _read_model(model: Any) -> Parameters:
 def _read_mlp(mlp: Any) -> Parameters:
     n = len(mlp.coefs_)
 
-    def rebuild(arrays: list[NDArray[Any]]) -> Any:
+    def rebuild(arrays: list[Any]) -> Any:
         new = copy.deepcopy(mlp)
         new.coefs_, new.intercepts_ = arrays[:n], arrays[n:]
         return new
@@ -202,7 +211,7 @@ def _read_sequential(network: Any) -> Parameters:
     linear = [module for module in modules if type(module).__name__ == "Linear"]
     last = len(names) - names[::-1].index("Linear") if linear else 0  # what follows has no part
     between = [name for name in names[:last] if name not in ("Linear", "Dropout", "Flatten")]
-    if len(linear) < 2 or not all(map(_known, between)):
+    if len(linear) < 2 or not all(map(_symmetries, between)):
         raise ValueError(
             "a PyTorch network must be a Sequential of Linear layers with known activations "
             f"between them, got {shown(names)}; known: {', '.join(SYMMETRIES)}."
@@ -210,78 +219,60 @@ def _read_sequential(network: Any) -> Parameters:
     # What all layers have: neurons are not flipped if one activation is not odd.
     activation = min(between or ["identity"], key=lambda name: "flip" in _symmetries(name))
 
-    def rebuild(arrays: list[NDArray[Any]]) -> Any:
+    def rebuild(tensors: list[Any]) -> Any:
         new = copy.deepcopy(network)
         layers = [module for module in new if type(module).__name__ == "Linear"]
-        for layer, weight in zip(layers, arrays, strict=False):
-            layer.weight.data = layer.weight.data.new_tensor(weight)
-        for layer, bias in zip(layers, arrays[len(layers) :], strict=False):
-            layer.bias.data = layer.bias.data.new_tensor(bias)
+        for layer, weight in zip(layers, tensors, strict=False):
+            layer.weight.data = weight
+        for layer, bias in zip(layers, tensors[len(layers) :], strict=False):
+            layer.bias.data = bias
         return new
 
-    tensors = [m.weight for m in linear] + [m.bias for m in linear if m.bias is not None]
-    arrays = [tensor.detach().cpu().numpy() for tensor in tensors]
-    return _from_arrays(arrays, activation, "outputs-by-inputs", rebuild)
+    tensors = [m.weight.data for m in linear] + [m.bias.data for m in linear if m.bias is not None]
+    return _from_arrays(tensors, activation, "outputs-by-inputs", rebuild)
 
 
-def _known(name: object) -> str | None:
-    """The name of an activation as ``SYMMETRIES`` has it."""
-    plain = {known.replace("_", ""): known for known in SYMMETRIES}
-    return plain.get(name.lower().replace("_", "")) if isinstance(name, str) else None
-
-
-def _symmetries(activation: str | None) -> tuple[str, ...]:
-    known = _known(activation)
-    if known is None:
-        raise unknown("activation of the hidden layers", activation, SYMMETRIES)
-    return SYMMETRIES[known]
-
-
-def _listed(network: Any) -> tuple[list[Any], Callable[[list[NDArray[Any]]], Any]]:
-    """The arrays of a list or mapping, and how to make another one of new arrays."""
-    if isinstance(network, Mapping):
-        return list(network.values()), lambda arrays: dict(zip(network, arrays, strict=True))
-    if isinstance(network, list | tuple):
-        return list(network), list
-    raise ValueError(
-        "a network must be a Model, a fitted MLP of scikit-learn, a PyTorch Sequential, or a list "
-        f"or mapping of arrays, got {shown(network)}."
-    )
+def _symmetries(activation: object) -> tuple[str, ...]:
+    """Those of an activation; empty if there is none of that name, however it is spelled."""
+    plain = {known.replace("_", ""): row for known, row in SYMMETRIES.items()}
+    return plain.get(activation.lower().replace("_", ""), ()) if isinstance(activation, str) else ()
 
 
 def _from_arrays(
     arrays: Sequence[Any],
     activation: str | None,
     layout: str,
-    rebuild: Callable[[list[NDArray[Any]]], Any],
+    rebuild: Callable[[list[Any]], Any],
 ) -> Parameters:
+    """Of arrays or tensors; ``rebuild`` makes a network of new ones."""
     floats = [checked_array(f"array {i} of a network", a) for i, a in enumerate(arrays)]
     topology, places = places_of([a.shape for a in floats], activation, layout)
     theta = np.empty(topology.dim)
     for place, values in zip(places, floats, strict=True):
         theta[place] = values
-    kinds = [_floating(a) for a in arrays]
 
     def write(theta: Array) -> Any:
-        return rebuild([theta[p].astype(k) for p, k in zip(places, kinds, strict=True)])
+        return rebuild([like(old, theta[p]) for old, p in zip(arrays, places, strict=True)])
 
     return Parameters(theta, topology, write)
 
 
 def checked_array(name: str, values: Any) -> Array:
-    """Numbers of 64 bits that can be compared."""
+    """Numbers of 64 bits that can be compared, of an array or a tensor."""
     try:
-        array = as_floats(name, values)
+        array = as_floats(name, values.cpu().numpy() if hasattr(values, "new_tensor") else values)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array of numbers, got {shown(values)}.") from None
     check_magnitude(name, array)
     return array
 
 
-def _floating(values: Any) -> np.dtype[Any]:
-    """The type of an array if it can hold any sign, float64 otherwise."""
-    kind = np.asarray(values).dtype
-    return kind if np.issubdtype(kind, np.floating) else np.dtype(np.float64)
+def like(old: Any, new: Array) -> Any:
+    """Numbers as what came: a tensor, or an array of its type if that can hold any sign."""
+    if hasattr(old, "new_tensor"):
+        return old.new_tensor(new)
+    kind = np.asarray(old).dtype
+    return new.astype(kind if kind.kind == "f" else np.float64)
 
 
 def places_of(
@@ -289,6 +280,8 @@ def places_of(
 ) -> tuple[Topology, list[IntArray]]:
     """The topology of arrays, and where the entries of each live in its ``theta``."""
     check_choice("layout", layout, LAYOUTS)
+    if not _symmetries(activation):
+        raise unknown("activation of the hidden layers", activation, SYMMETRIES)
     same_symmetries = "tanh" if "flip" in _symmetries(activation) else "relu"
     matrices = [shape for shape in shapes if len(shape) == 2]
     biases = [shape[0] for shape in shapes if len(shape) == 1]

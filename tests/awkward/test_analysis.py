@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbreak import analysis
+from symbreak import Topology, analysis
 from symbreak.experiments import Store, StudySpec, run_study
+from symbreak.symmetry import align_draws, networks
 from tests.awkward.values import CALLABLE, MODEL, PROBLEM, complaint, complaints, each, nothing
 
 STUDY = """
@@ -20,6 +21,7 @@ two-circles = 400
 [problem.two-circles]
 hidden = [3]
 """
+DRAWS = np.random.default_rng(0).normal(size=(2, 10, 4))
 #: What may become of a column.
 SPOILT = {
     "dropped": lambda frame, column: frame.drop(columns=column),
@@ -54,6 +56,7 @@ def arguments(folder):
         "box_chart": (runs, "two-circles", looks, "test_error"),
         "conclusions": (results,),
         "convergence_chart": (results.curves, *parts),
+        "draws_chart": (DRAWS, align_draws(DRAWS, Topology.parse("1-2-1"))),
         "ecdf": (results.hits, False),
         "ecdf_chart": (analysis.ecdf(results.hits), looks),
         "evaluations_to_targets": (
@@ -67,6 +70,7 @@ def arguments(folder):
         "ideal_against_approximate": (results.runs, 0, 20, "table_error", lineup),
         "kruskal_wallis": (results.runs, "table_error", lineup),
         "looks_of": (lineup,),
+        "match_chart": ({"b": networks.compare(MODEL, MODEL)}, "a"),
         "modified_chart": (results.traces, *parts),
         "network_chart": (MODEL,),
         "pairwise": (results.runs, "table_error", lineup),

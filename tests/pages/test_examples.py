@@ -18,6 +18,8 @@ SMALL = {
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_example_ends_in_a_picture(path, tmp_path):
+    if path.stem == "merging":
+        pytest.importorskip("torch")
     main = runpy.run_path(str(path))["main"]
     main(tmp_path / "picture.svg", **SMALL.get(path.stem, {"budget": 3_000}))
     assert "<svg" in (tmp_path / "picture.svg").read_text(encoding="utf-8")
@@ -25,9 +27,9 @@ def test_an_example_ends_in_a_picture(path, tmp_path):
 
 def test_examples_are_short_and_listed():
     listed = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
-    assert 6 <= len(EXAMPLES) <= 8
+    assert 6 <= len(EXAMPLES) <= 12
     for path in EXAMPLES:
-        assert len(path.read_text(encoding="utf-8").splitlines()) < 40, path
+        assert len(path.read_text(encoding="utf-8").splitlines()) < 45, path
         assert f"({path.name})" in listed
 
 

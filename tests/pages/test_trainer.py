@@ -79,3 +79,9 @@ def test_the_clock_stands_still_while_a_network_is_measured(benchmark, monkeypat
     one = watch.Watch(load_problem("syn5"), 3.0, 0.0)
     one.see_network(np.zeros(6))
     assert one.curve[0][0] == 2.0
+
+
+def test_the_table_of_the_page_on_posteriors_is_that_of_the_results(benchmark):
+    script = benchmark("posteriors")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert script.filled(page) == page, "run: python benchmarks/posteriors.py"

@@ -27,7 +27,7 @@ from _timing import environment
 from distributed import Client
 
 from symbreak.experiments import RunSpec, Store, StudySpec, execute, run_study
-from symbreak.experiments._run import CHECKPOINT_EVERY
+from symbreak.experiments._driver import CHECKPOINT_EVERY, PER_SLOT
 from symbreak.training import RunRecord
 
 STUDY = """
@@ -44,13 +44,13 @@ STARTING = 120.0  # seconds for a scheduler, and for all workers, to be there
 
 def sleep_instead(record: RunRecord, seconds: float) -> None:
     """On a worker: let runs sleep, then hand back a record."""
-    from symbreak.experiments import _slices
+    from symbreak.experiments import _run
 
-    def asleep(run: RunSpec, **options: object) -> RunRecord:
+    def asleep(run: RunSpec, *_: object) -> _run.Outcome:
         time.sleep(seconds)
-        return replace(record, seed=run.seed)
+        return _run.Outcome("finished", replace(record, seed=run.seed), _run.facts_of(run))
 
-    _slices.execute = asleep
+    _run._go_on = asleep
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def measure(n_workers: int, seconds: float, record: RunRecord) -> dict[str, floa
     ):
         driver, scheduler = time.process_time(), scheduler_cpu(client)
         started = time.perf_counter()
-        result = run_study(spec, Path(folder) / "study.db", cluster=client)
+        result = run_study(spec, Path(folder) / "study.db", executor=client.get_executor())
         wall = time.perf_counter() - started
         driver = time.process_time() - driver
         scheduler = scheduler_cpu(client) - scheduler
@@ -126,6 +126,11 @@ def cost_of_storing(record: RunRecord, n: int = 300) -> float:
         return 1e3 * (time.process_time() - started) / n
 
 
+def slices_a_second(n_workers: int, seconds: float) -> float:
+    """What each of so many workers hands back, in runs of some seconds."""
+    return 1 / min(seconds, max(CHECKPOINT_EVERY, PER_SLOT * n_workers))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[8, 64, 256, 1000])
@@ -134,7 +139,7 @@ def main() -> None:
     options = parser.parse_args()
     first = next(iter(StudySpec.parse(STUDY.format(repetitions=1)).runs()))
     record = execute(first)
-    assert record is not None
+    assert isinstance(record, RunRecord)
     storing = cost_of_storing(record)
     print(f"writing a result takes {storing:.2f} ms of CPU")
     rows = []
@@ -144,8 +149,7 @@ def main() -> None:
             print("  ".join(f"{name} {value:,.3g}" for name, value in rows[-1].items()))
     cost = min(max(row["driver ms a run"], row["scheduler ms a run"]) for row in rows) / 1e3
     for seconds in (1, 10, 100):
-        slices = 1 + seconds // CHECKPOINT_EVERY
-        fed = seconds / (cost * slices)
+        fed = next(n for n in range(1, 10**6) if n * cost * slices_a_second(n, seconds) > 1)
         print(f"runs of {seconds} s: one driver feeds about {fed:,.0f} workers")
     if options.json:
         results = {**environment(), "storing_ms": storing, "rows": rows}

@@ -10,7 +10,8 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -30,18 +31,21 @@ sinc2d = 110_000
 
 def runs_per_minute(spec: StudySpec, workers: int, cluster: bool) -> float:
     """Do the study once in a fresh store."""
-    with tempfile.TemporaryDirectory() as folder, _client(workers, cluster) as client:
+    with tempfile.TemporaryDirectory() as folder, _options(workers, cluster) as options:
         started = time.perf_counter()
-        result = run_study(spec, Path(folder) / "study.db", workers=workers, cluster=client)
+        result = run_study(spec, Path(folder) / "study.db", **options)
         return 60 * result.finished / (time.perf_counter() - started)
 
 
-def _client(workers: int, cluster: bool) -> AbstractContextManager[Any]:
+@contextmanager
+def _options(workers: int, cluster: bool) -> Iterator[dict[str, Any]]:
     if not cluster:
-        return nullcontext()
-    from symbreak.experiments._connection import connect
+        yield {"workers": workers}
+        return
+    from distributed import Client
 
-    return connect("local", workers=workers)
+    with Client(n_workers=workers, threads_per_worker=1, dashboard_address=None) as client:
+        yield {"executor": client.get_executor()}
 
 
 def main() -> None:

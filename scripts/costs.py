@@ -14,6 +14,7 @@ import pandas as pd
 from rich.progress import track
 
 from symbreak.experiments import Archive, StudySpec, execute, seconds_per_evaluation
+from symbreak.training import RunRecord
 
 ARCHIVE = Path(__file__).parent.parent / "studies" / "paper"
 COSTS = ARCHIVE / "costs.csv"
@@ -27,7 +28,7 @@ def measured() -> pd.DataFrame:
         seconds_per_evaluation(run, at_least=0)  # loads compiled code
         estimate = seconds_per_evaluation(run) * run.max_evaluations
         record = execute(run)
-        assert record is not None  # nothing stops it
+        assert isinstance(record, RunRecord)  # nothing stops it
         row = {"problem": run.problem, "method": run.method, "seconds": f"{record.seconds:.3g}"}
         row |= {"estimate": f"{estimate:.3g}", "same": record.error == known.get(run.key)}
         rows.append(row | {"blas": record.versions["blas"]})

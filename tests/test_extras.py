@@ -26,7 +26,7 @@ for module in pkgutil.iter_modules(symbreak.__path__, "symbreak."):
         except ImportError as error:
             print(module.name, error)
 try:
-    symbreak.experiments.run_study("smoke", "smoke.db", cluster="local")
+    symbreak.experiments.run_study("smoke", "smoke.db", executor="tcp://host:8786")
 except ImportError as error:
     print(error)
 """

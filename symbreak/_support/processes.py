@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import parent_process, resource_tracker
@@ -14,32 +13,21 @@ from multiprocessing.connection import wait
 from types import ModuleType
 
 
-def end_with_parent(grace: float = 0.0) -> threading.Event:
+def end_with_parent() -> None:
     """In a process that ``multiprocessing`` started: end it when its parent is gone.
 
     Call it first of all, or give it to a pool as initializer. It works whatever killed the parent,
     and even if that happened before the call.
-
-    Args:
-        grace: Seconds between the parent's death and the end, for what must be finished first.
-
-    Returns:
-        An event that is set when the parent is gone.
     """
-    gone, parent = threading.Event(), parent_process()
+    parent = parent_process()
     if parent is None:
-        return gone  # multiprocessing did not start this one
-    if not parent.is_alive():
-        os._exit(1)  # nothing has begun, so nothing must be finished
+        return  # multiprocessing did not start this one
 
     def watch() -> None:
         wait([parent.sentinel])
-        gone.set()
-        time.sleep(grace)
         os._exit(1)
 
     threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
-    return gone
 
 
 @contextmanager
@@ -50,7 +38,7 @@ def detached_start() -> Iterator[None]:
     (on Windows, which has none, they must ignore it themselves). And they do not need the script,
     which may have no guard against being run again, or come from standard input.
     """
-    with _masked_interrupts(), _interrupts_afterwards(), without_script():
+    with _masked_interrupts(), _interrupts_afterwards(), _without_script():
         yield
 
 
@@ -63,7 +51,7 @@ class _Hidden:
 
 
 @contextmanager
-def without_script() -> Iterator[None]:
+def _without_script() -> Iterator[None]:
     """Start processes that do not import the user's script."""
     with _Hidden.lock:
         if not _Hidden.depth:

@@ -73,9 +73,9 @@ def run_kindly(app: Callable[[], object]) -> None:
     except OSError as error:
         fail(error, code=1)
     except RuntimeError as error:
-        from symbreak.experiments import ClusterError, StoreError  # loaded, if it is one
+        from symbreak.experiments import ExecutorError, StoreError  # loaded, if it is one
 
-        if not isinstance(error, StoreError | ClusterError):
+        if not isinstance(error, StoreError | ExecutorError):
             raise
         fail(error, code=1)
     except MemoryError:

@@ -6,10 +6,10 @@ import logging
 import os
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -32,9 +32,6 @@ from symbreak.experiments import (
     seconds_per_evaluation,
 )
 
-if TYPE_CHECKING:
-    from distributed import Client
-
 
 def study_command(
     context: typer.Context,
@@ -53,10 +50,10 @@ def study_command(
     imports: Imports = None,
     checkpoint_every: Annotated[
         float, typer.Option(help="Seconds between checkpoints of a long run.")
-    ] = 60.0,
+    ] = 5.0,
     cluster: Annotated[
         str | None,
-        typer.Option(help="A Dask cluster: local, tcp://host:8786 or a scheduler file."),
+        typer.Option(help="A Dask cluster: tcp://host:8786, or a scheduler file."),
     ] = None,
     tls_ca: Annotated[Path | None, typer.Option(help="Certificate of the authority.")] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="Certificate of this driver.")] = None,
@@ -92,9 +89,8 @@ def study_command(
             raise typer.Exit(1)
         if dry_run or not counts:
             return
-        files = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key}
         with (
-            _connected(cluster, workers, files) as client,
+            _with_certificates(cluster, tls_ca, tls_cert, tls_key),
             StudyView(spec, counts, opened.checkpoints()) as view,
         ):
             result = run_study(
@@ -107,25 +103,27 @@ def study_command(
                 imports=modules,
                 checkpoint_every=checkpoint_every,
                 on_run=view.update,
-                cluster=client,
-                on_cluster=view.tell,
+                executor=cluster,
+                on_news=view.tell,
             )
     result = result._replace(failed=result.failed + n_failed)
     _print_end(result, store, _given_again(context))
 
 
-def _connected(
-    cluster: str | None, workers: int, files: Mapping[str, Path | None]
-) -> AbstractContextManager[Client | None]:
-    """A client of the cluster, if one is asked for."""
-    if cluster is None:
-        if any(files.values()):
-            raise ValueError("certificates are for a cluster; say which one with --cluster.")
+def _with_certificates(cluster: str | None, *files: Path | None) -> AbstractContextManager[object]:
+    """Dask's configuration, with the certificates that were given."""
+    given = [file for file in files if file is not None]
+    if given and cluster is None:
+        raise ValueError("certificates are for a cluster; say which one with --cluster.")
+    if given and len(given) < len(files):
+        raise ValueError("tls needs all three: --tls-ca, --tls-cert and --tls-key.")
+    if cluster is not None:
+        logging.disable(logging.ERROR)  # of Dask; what matters is said in other words
+    if not given:
         return nullcontext()
-    from symbreak.experiments._connection import connect  # only now: it needs Dask
+    from symbreak.experiments._dask import tls_configured  # only now: it needs Dask
 
-    logging.disable(logging.ERROR)  # of Dask; what matters is said in other words
-    return connect(cluster, workers=workers, **files)
+    return tls_configured(*given)
 
 
 def _given_again(context: typer.Context) -> list[str]:

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 
 from symbreak.cli._console import console
-from symbreak.experiments import ClusterNews, StudySpec, Update, relative_work
+from symbreak.experiments import StudySpec, Update, relative_work
 
 LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 MEASURE_FOR = 3.0  # seconds before the time left is said
@@ -88,7 +88,6 @@ class StudyView:
         self._pace = Pace(spec, counts, resumed)
         self._started = self._said = time.monotonic()
         self._best: dict[str, tuple[float, str]] = {}
-        self._n_workers: int | None = None  # of a cluster
         self._wide = console.width >= WIDE
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
@@ -120,17 +119,12 @@ class StudyView:
         run, now = update.run, time.monotonic()
         self._pace.update(update, now)
         if update.status == "restarted":
-            self._say(f"the checkpoint of {run.problem}, {run.method} was damaged; it starts again")
+            self.tell(f"the checkpoint of {run.problem}, {run.method} was damaged; it starts again")
         elif update.error < self._best.get(run.problem, (float("inf"), ""))[0]:
             self._best[run.problem] = update.error, run.method
         if not console.is_terminal and now - self._said >= LINE_EVERY:
             self._said = now
-            self._say(f"{self._counts()}, {self._words(now)}")
-
-    def tell(self, news: ClusterNews) -> None:
-        """Say what happens to a cluster."""
-        self._n_workers = news.n_workers
-        self._say(news.text)
+            self.tell(f"{self._counts()}, {self._words(now)}")
 
     def __rich__(self) -> Progress:
         for name, task in self._tasks.items():
@@ -149,7 +143,8 @@ class StudyView:
         )
         return self._bars
 
-    def _say(self, text: str) -> None:
+    def tell(self, text: str) -> None:
+        """Say what happens to a study or its cluster."""
         console.print(text, markup=False, soft_wrap=True)
 
     def _counts(self) -> str:
@@ -166,8 +161,6 @@ class StudyView:
         if self._wide or not console.is_terminal:
             per_minute = 60 * self._pace.finished.total() / max(now - self._started, 1e-9)
             words.append(f"{per_minute:,.0f} runs a minute")
-        if self._n_workers is not None:
-            words.append(f"{self._n_workers} worker{'' if self._n_workers == 1 else 's'}")
         if (left := self._pace.seconds_left(now)) is not None and left > 0:
             words.append(f"about {duration(left)} left")
         return ", ".join(words)

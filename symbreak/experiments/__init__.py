@@ -1,22 +1,21 @@
 """Studies: many runs, done once each, whatever happens in between."""
 
 from symbreak.experiments._archive import Archive, open_results, read_archive, write_archive
-from symbreak.experiments._errors import ClusterError, StoreError
+from symbreak.experiments._driver import StudyResult, Update, missing_runs, run_study
+from symbreak.experiments._errors import CheckpointError, ExecutorError, StoreError
 from symbreak.experiments._estimate import relative_work, seconds_per_evaluation
 from symbreak.experiments._export import export_csv, export_ioh
 from symbreak.experiments._maintenance import check_store, merge_stores
-from symbreak.experiments._run import CheckpointError, execute
+from symbreak.experiments._run import execute
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._store import Store
 from symbreak.experiments._study import BUILT_IN, StudySpec
-from symbreak.experiments._workers import ClusterNews, StudyResult, Update, missing_runs, run_study
 
 __all__ = [
     "BUILT_IN",
     "Archive",
     "CheckpointError",
-    "ClusterError",
-    "ClusterNews",
+    "ExecutorError",
     "RunSpec",
     "Store",
     "StoreError",

@@ -1,4 +1,4 @@
-"""What the failures of a store or a cluster mean, in words."""
+"""What the failures of a store or an executor mean, in words."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ class StoreError(RuntimeError):
     """A store cannot be read or written; the message says why and what to do."""
 
 
-class ClusterError(RuntimeError):
-    """A cluster cannot be used, or was lost; the message says why and what to do."""
+class ExecutorError(RuntimeError):
+    """An executor or a cluster cannot be used, or was lost; the message says what to do."""
+
+
+class LostConnectionError(ExecutorError):
+    """The connection to a cluster was lost."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is damaged or does not fit the run, which can only start again."""
 
 
 #: Where a check of all bytes says more; the check itself leaves it out.

@@ -1,73 +1,72 @@
-"""One run of a study, from its spec to its record; it knows no store."""
+"""What a worker does: runs of a study from their specs to their records; it knows no store.
+
+A slice goes on with runs for a while and hands back their records, or a checkpoint. So there is
+nothing in a worker that could be lost but the slice under way.
+"""
 
 from __future__ import annotations
 
+import atexit
+import hashlib
+import platform
+import shutil
+import tempfile
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
 
-from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import check_callable, check_kind, check_real
-from symbreak.experiments._spec import RunSpec
+import llvmlite.binding as llvm  # type: ignore[import-untyped]  # numba's
+
+from symbreak._support.blas import blas_in_words, one_blas_thread
+from symbreak._support.checks import check_kind, check_real
+from symbreak.experiments._errors import CheckpointError
+from symbreak.experiments._identity import Facts, facts_of
+from symbreak.experiments._imports import import_modules
+from symbreak.experiments._spec import NUMERICS_VERSION, DataFileError, RunSpec
 from symbreak.optimizers import State
-from symbreak.training import Progress, RunRecord, Training
+from symbreak.training import RunRecord, Training, versions
 
-CHECKPOINT_EVERY = 60.0  # seconds
-PROGRESS_EVERY = 0.25  # seconds between calls of on_progress
+#: What must be the same everywhere, since results depend on it.
+NEEDED = ("symbreak", "numerics", "python", "numpy", "scipy", "numba")
 
+#: Data files that a run may need, by digest: what a driver sends to who does not see its disk.
+Files = Mapping[str, bytes]
 
-class CheckpointError(ValueError):
-    """A checkpoint is damaged or does not fit the run, which can only start again."""
+#: Where those lie that this process got.
+_received: dict[str, str] = {}
 
 
 def execute(
-    run: RunSpec,
-    *,
-    checkpoint: State | None = None,
-    checkpoint_every: float = CHECKPOINT_EVERY,
-    on_checkpoint: Callable[[State], object] | None = None,
-    on_progress: Callable[[Progress], object] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-) -> RunRecord | None:
+    run: RunSpec, *, checkpoint: State | None = None, max_time: float = 1e9
+) -> RunRecord | State:
     """Do a run, in any process and on any machine.
 
     Args:
         run: What to do.
-        checkpoint: A state to go on from, as it was given to ``on_checkpoint``.
-        checkpoint_every: Seconds between checkpoints.
-        on_checkpoint: Called with the state now and then, and when the run is stopped.
-        on_progress: Called now and then.
-        should_stop: Asked after each generation; if it says so, the run stops.
+        checkpoint: A state to go on from, as an earlier call returned it.
+        max_time: Seconds after which to stop.
 
     Returns:
-        The record, the same with any number of stops in between; None if the run was stopped.
+        The record, the same with any number of stops in between; or the state, a dictionary, if
+        the run was stopped.
 
     Raises:
         CheckpointError: if the run cannot go on from the checkpoint.
     """
     check_kind("run", run, RunSpec, "as StudySpec.runs gives")
-    check_real("checkpoint_every", checkpoint_every, 0, 1e9)
-    check_callable("on_checkpoint", on_checkpoint)
-    check_callable("on_progress", on_progress)
-    check_callable("should_stop", should_stop)
-    training = run.start() if checkpoint is None else _resumed(run, checkpoint)
-    written = told = time.monotonic()
-    with one_blas_thread():
-        while not training.finished:
-            training.step()
-            now = time.monotonic()
-            stopping = should_stop is not None and should_stop()
-            if on_checkpoint is not None and (stopping or now - written >= checkpoint_every):
-                on_checkpoint(training.state())
-                written = now
-            if stopping:
-                return None
-            if on_progress is not None and now - told >= PROGRESS_EVERY:
-                on_progress(training.progress)
-                told = now
-        return training.record()
+    check_real("max_time", max_time, 0, 1e9)
+    training = _begin(run, checkpoint)
+    _advance(training, time.monotonic() + max_time)
+    return training.record() if training.finished else training.state()
 
 
-def _resumed(run: RunSpec, checkpoint: State) -> Training:
+def _begin(run: RunSpec, checkpoint: State | None) -> Training:
+    if checkpoint is None:
+        return run.start()
     problem = run.load_problem()
     try:
         training = Training.from_state(problem, checkpoint)
@@ -77,3 +76,144 @@ def _resumed(run: RunSpec, checkpoint: State) -> Training:
     if theirs != (run.method, run.seed, run.max_evaluations):
         raise CheckpointError("the checkpoint does not fit the run: it is another run's.")
     return training
+
+
+def _advance(training: Training, end: float) -> None:
+    """Step at least once, until the end of the run or a point in time."""
+    with one_blas_thread():
+        while not training.finished:
+            training.step()
+            if time.monotonic() >= end:
+                return
+
+
+class Outcome(NamedTuple):
+    """What a slice brought of a run.
+
+    ``status`` is finished, with a record; running, with a state; failed, with the traceback;
+    restarted, since the checkpoint was no good; lacking, since the data file is not there; or
+    refused, since this worker is not what the driver needs.
+    """
+
+    status: Literal["finished", "running", "failed", "restarted", "lacking", "refused"]
+    record: RunRecord | None = None
+    facts: Facts | None = None
+    state: State | None = None
+    text: str = ""
+    n_evaluations: int = 0
+    error: float = float("inf")
+    seconds: float = 0.0
+    cpu: str = ""
+
+
+def run_slice(
+    jobs: Sequence[tuple[RunSpec, State | None]],
+    seconds: float,
+    needed: Mapping[str, str],
+    imports: Sequence[str] = (),
+    files: Files | None = None,
+) -> list[Outcome]:
+    """Go on with runs, one after the other, for some seconds together.
+
+    Args:
+        jobs: Runs, each with its checkpoint if it was begun.
+        seconds: When to stop, with a checkpoint.
+        needed: What ``describe_here`` must say.
+        imports: Modules that add methods and problems.
+        files: Data files, if the driver was told that they are lacking.
+
+    Returns:
+        An outcome for each run that was begun, in order: the first, and perhaps others.
+    """
+    end = time.monotonic() + seconds
+    if text := _differences(needed, imports):
+        return [Outcome("refused", text=text)]
+    outcomes: list[Outcome] = []
+    for run, state in jobs:
+        started = time.monotonic()
+        if outcomes and started >= end:
+            break
+        outcome = _go_on(run, state, end, files)
+        outcomes.append(outcome._replace(seconds=time.monotonic() - started))
+        if outcome.status == "lacking":
+            break  # one copy of a data file is enough
+    return outcomes
+
+
+def _go_on(run: RunSpec, state: State | None, end: float, files: Files | None) -> Outcome:
+    cpu = describe_here()["cpu"]
+    try:
+        if (found := _with_file(run, files)) is None:
+            return Outcome("lacking")
+        training = _begin(found, state)
+        _advance(training, end)
+        if not training.finished:
+            told = training.progress
+            return Outcome(
+                *("running", None, None, training.state(), ""),
+                *(told.n_evaluations, told.error),
+                cpu=cpu,
+            )
+        record = training.record()
+        record = replace(record, versions={**record.versions, "cpu": cpu})
+        return Outcome(
+            *("finished", record, facts_of(found), None, ""),
+            *(record.n_evaluations, record.error),
+            cpu=cpu,
+        )
+    except CheckpointError:
+        return Outcome("restarted")
+    except (Exception, SystemExit):  # whatever a run does, it must not stop the others
+        return Outcome("failed", text=traceback.format_exc())
+
+
+@cache
+def describe_here() -> dict[str, str]:
+    """What results depend on in this process: versions, and the CPU."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    known = {**versions(), "numerics": str(NUMERICS_VERSION), "python": python}
+    return {**{name: known[name] for name in NEEDED}, "cpu": _cpu()}
+
+
+def _cpu() -> str:
+    """Kind of the CPU, a hash of the instructions that it has, and the BLAS that goes with it."""
+    features = llvm.get_host_cpu_features().flatten()
+    digest = hashlib.sha256(features.encode()).hexdigest()[:6]
+    return f"{platform.machine()} {llvm.get_host_cpu_name()} {digest} with {blas_in_words()}"
+
+
+def _differences(needed: Mapping[str, str], imports: Sequence[str]) -> str:
+    """What of this worker is not as it must be, in words; nothing if all is well."""
+    here = describe_here()
+    others = ", ".join(
+        f"{name} {here[name]} instead of {needed[name]}"
+        for name in NEEDED
+        if here[name] != needed[name]
+    )
+    if others:
+        return f"it has {others}"
+    try:
+        import_modules(imports)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _with_file(run: RunSpec, files: Files | None) -> RunSpec | None:
+    """The run, with its data file where this process can read it; None if it cannot."""
+    if run.data_file is None:
+        return run
+    try:
+        run.load_problem()
+    except DataFileError:
+        digest = run.data_file.digest
+        if digest not in _received:
+            if files is None:
+                return None
+            folder = Path(tempfile.mkdtemp(prefix="symbreak-"))
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            path = folder / Path(run.data_file.path).name
+            path.write_bytes(files[digest])
+            _received[digest] = str(path)
+        return replace(run, data_file=replace(run.data_file, path=_received[digest]))
+    return run

@@ -47,6 +47,10 @@ MAX_SEED, MAX_BUDGET = 2**63 - 1, 10**15
 DATA = ("fixed", "redrawn")
 
 
+class DataFileError(ValueError):
+    """A data file is not what it was when the study was read."""
+
+
 @dataclass(frozen=True)
 class DataFile:
     """A user's data file and how to read it; the digest makes sure that it stays the same."""
@@ -76,7 +80,7 @@ class DataFile:
         """The problem; refused if the file is not what it was when the study was read."""
         path = Path(self.path)
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != self.digest:
-            raise ValueError(f"the data file {path.name} was changed or removed; start again.")
+            raise DataFileError(f"the data file {path.name} was changed or removed; start again.")
         return read_problem(path, name=name, seed=seed, **json.loads(self.settings))
 
 

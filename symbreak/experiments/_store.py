@@ -24,7 +24,7 @@ from symbreak.experiments._columns import (
     run_row,
 )
 from symbreak.experiments._database import Database
-from symbreak.experiments._errors import StoreError
+from symbreak.experiments._errors import CheckpointError, StoreError
 from symbreak.experiments._identity import (
     Facts,
     agree,
@@ -33,7 +33,6 @@ from symbreak.experiments._identity import (
     facts_of_row,
     label_runs,
 )
-from symbreak.experiments._run import CheckpointError
 from symbreak.experiments._schema import TABLES
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._study import StudySpec

@@ -21,8 +21,7 @@ from symbreak.experiments import (
     seconds_per_evaluation,
     write_archive,
 )
-from symbreak.experiments._connection import connect
-from tests.awkward.values import CALLABLE, complaints, each
+from tests.awkward.values import complaints, each
 
 RUN = RunSpec("syn5", "DE", 0, 100, 0, 0)
 SPEC = StudySpec.parse('problems = ["syn5"]\nmethods = ["DE"]\n[budgets]\nsyn5 = 100')
@@ -32,7 +31,7 @@ METHODS += ("differences", "arrays", "model")
 
 def run_with(v, name):
     run = dataclasses.replace(RUN, **{name: v})
-    return execute(run, should_stop=lambda: True), run.key
+    return execute(run, max_time=0), run.key
 
 
 def study_with(v, name):
@@ -73,24 +72,18 @@ CALLS = {
     "execute(v)": execute,
     **each(
         "execute({}=v)",
-        ("checkpoint", "checkpoint_every", "on_checkpoint", "on_progress", "should_stop"),
+        ("checkpoint", "max_time"),
         lambda v, name: execute(RUN, **{name: v}) and None,
     ),
     "run_study(v)": lambda v: run_study(v, "s.db", workers=1),
     "run_study(store=v)": lambda v: run_study(SPEC, v, workers=1, shard=(2, 2)),
     **each(
         "run_study({}=v)",
-        ("workers", "shard", "checkpoint_every", "retry_failed", "known", "on_run", "on_cluster"),
+        ("workers", "shard", "checkpoint_every", "retry_failed", "known", "on_run", "on_news"),
         lambda v, name: run_study(SPEC, "done.db", **{"workers": 1, name: v}),
     ),
     "run_study(imports=v)": lambda v: run_study(SPEC, "done.db", workers=1, imports=v),
-    "run_study(cluster=v)": lambda v: run_study(SPEC, "done.db", cluster=v),
-    **each(
-        "connect({}=v)",
-        ("cluster", "workers", "tls_ca", "tls_cert", "tls_key"),
-        lambda v, name: connect(**{"cluster": "no scheduler", name: v}).__enter__(),
-    ),
-    "connect(tls=v)": lambda v: connect("x", tls_ca=v, tls_cert=v, tls_key=v).__enter__(),
+    "run_study(executor=v)": lambda v: run_study(SPEC, "done.db", executor=v),
     "read_archive(v)": read_archive,
     "open_results(v)": lambda v: open_results(v).close(),
     "write_archive(v)": lambda v: write_archive(v, "archive"),
@@ -121,5 +114,4 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", CALLS)
 def test_a_study_answers_awkward_values_in_words(name, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    but = CALLABLE if "should_stop" in name else ()
-    assert complaints(CALLS[name], but) == {}
+    assert complaints(CALLS[name]) == {}

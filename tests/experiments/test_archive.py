@@ -16,10 +16,10 @@ from symbreak.experiments import (
     StudySpec,
     missing_runs,
     open_results,
+    run_study,
     write_archive,
 )
 from symbreak.experiments._archive import CURVE_STEP
-from symbreak.experiments._workers import run_study
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

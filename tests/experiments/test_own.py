@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from symbreak import METHODS
-from symbreak.experiments import Store, StudySpec, run_study
+from symbreak.experiments import ExecutorError, StudySpec, run_study
 from symbreak.problems import _registry
+from tests.experiments.dask_processes import DaskProcesses
 from tests.experiments.processes import DEADLINE, finish, is_begun, results, start_study, wait_for
 
 MODULE = """
@@ -68,7 +69,7 @@ def whole(folder):
 
 
 def start(folder, store, *options):
-    usual = ["--workers", "2", "--checkpoint-every", "0.05"]
+    usual = ["--checkpoint-every", "0.05"]
     environment = os.environ | {"PYTHONSAFEPATH": "1"}  # the folder is not there by itself
     return start_study("own.toml", store, *usual, *options, environment=environment, folder=folder)
 
@@ -88,7 +89,9 @@ def test_the_shell_imports_modules_of_the_folder_and_a_killed_study_goes_on(fold
 def test_a_cluster_imports_them_too(folder, whole):
     pytest.importorskip("distributed")
     store = folder / "cluster.db"
-    finish(start(folder, store, "--import", "own", "--cluster", "local"))
+    with DaskProcesses(folder) as cluster:  # which find modules of their folder
+        cluster.add_worker()
+        finish(start(folder, store, "--import", "own", "--cluster", cluster.address))
     assert results(store) == whole
 
 
@@ -166,13 +169,14 @@ def test_a_problem_that_workers_would_not_know_is_refused(tmp_path, monkeypatch,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_worker_that_cannot_import_a_module_fails_the_run_and_says_why(tmp_path, monkeypatch):
+def test_a_worker_that_cannot_import_a_module_is_refused(tmp_path, monkeypatch):
     (tmp_path / "here_only.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     spec = StudySpec.parse('problems = ["syn5"]\nmethods = ["DE"]\nbudgets.syn5 = 400')
     import here_only  # noqa: F401
 
     (tmp_path / "here_only.py").unlink()
-    assert run_study(spec, tmp_path / "a.db", workers=1, imports=["here_only"]) == (0, 1, False)
-    with Store(tmp_path / "a.db") as store:
-        assert "the module 'here_only' cannot be imported" in store.failures().traceback[0]
+    with pytest.raises(
+        ExecutorError, match=r"the module 'here_only' cannot be imported .* nothing"
+    ):
+        run_study(spec, tmp_path / "a.db", workers=1, imports=["here_only"])

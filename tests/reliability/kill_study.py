@@ -44,11 +44,11 @@ def start(study: Path, store: Path, workers: int) -> subprocess.Popen[str]:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """Worker processes of a driver."""
+    """Worker processes of a driver, which its threads have started; none once it has ended."""
     found = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+    for thread in Path(f"/proc/{process.pid}/task").glob("*/children"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for pid in thread.read_text().split():
                 if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     found.append(int(pid))
     return found

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from symbreak._support.processes import end_with_parent
-
 DEADLINE = 60
 POOL = """
 import os, sys, time
@@ -38,7 +36,3 @@ def test_the_helpers_of_a_killed_process_end(method, tmp_path):
     while any(Path(f"/proc/{pid}").exists() for pid in helpers):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def test_a_process_that_nobody_started_waits_for_nobody():
-    assert not end_with_parent().is_set()

@@ -1,21 +1,23 @@
 """Studies in real processes, which are killed at awkward moments."""
 
-import contextlib
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
-from symbreak.experiments import Store, StoreError, StudySpec, run_study
-from symbreak.experiments._lock import only_driver
+from symbreak.experiments import ExecutorError, Store, StoreError, StudySpec, _driver, run_study
+from symbreak.experiments._driver import only_driver
+from symbreak.experiments._imports import import_modules
 from tests.experiments import processes
 from tests.experiments.processes import DEADLINE, is_begun, results, start_study, wait_for
+from tests.reliability.kill_study import workers_of
 
 # About a second of work on one core, in runs long enough to be killed inside.
 TEXT = """
@@ -52,18 +54,6 @@ def finish(process, code=0):
     out, err = processes.finish(process, code)
     assert "Traceback" not in err
     return out, err
-
-
-def children(process):
-    """Worker processes of a driver; none once it has ended."""
-    spawned = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        tasks = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        for pid in tasks:
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    spawned.append(int(pid))
-    return spawned
 
 
 def kill(pid):
@@ -118,9 +108,9 @@ def test_killed_workers_are_replaced_and_nothing_is_lost(study, uninterrupted, t
     with start(study, store) as process:
         try:
             for latest in (0.3, 1.5, 1.5):  # the first while it still imports, so it does die
-                wait_for(lambda: children(process) or process.poll() is not None)
+                wait_for(lambda: workers_of(process) or process.poll() is not None)
                 time.sleep(rng.uniform(0.1, latest))
-                killed += sum(kill(pid) for pid in children(process)[:1])
+                killed += sum(kill(pid) for pid in workers_of(process)[:1])
             finish(process)
         finally:
             process.kill()
@@ -211,9 +201,9 @@ def test_workers_do_not_outlive_a_driver_that_is_killed_while_they_start(tmp_pat
     study = tmp_path / "long.toml"  # hours of work
     study.write_text(TEXT.replace("20_000", "2_000_000_000"))
     with start(study, tmp_path / "a.db", workers=3) as process:
-        wait_for(lambda: children(process))
+        wait_for(lambda: workers_of(process))
         time.sleep(after)
-        left = children(process)
+        left = workers_of(process)
         process.kill()
     try:
         wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
@@ -271,24 +261,12 @@ def test_a_run_that_raises_is_recorded_and_can_be_tried_again(tmp_path):
         failures = opened.failures()
         assert failures.problem.tolist() == ["mine", "mine"]
         assert failures.traceback.str.contains("mine.csv was changed or removed").all()
-        assert failures.traceback.str.startswith("Traceback").all()
     table.write_text(content)
     assert run_study(spec, store, workers=2) == (0, 0, False)  # left alone until asked
     assert run_study(spec, store, workers=2, retry_failed=True).finished == 2
     with Store(store) as opened:
         assert opened.failures().empty
         assert opened.count("run") == 4
-
-
-def test_a_worker_that_cannot_write_ends_the_study_with_the_reason(study, tmp_path):
-    store = tmp_path / "a.db"
-    process = start(study, store)
-    wait_for(is_begun(store))
-    with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    assert any([kill(pid) for pid in children(process)])  # new ones find a store of the future
-    _, err = finish(process, code=1)
-    assert "has format 99" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(
@@ -320,3 +298,98 @@ def test_a_store_that_is_deleted_under_a_study_is_noticed(study, tmp_path):
     store.unlink()
     _, err = finish(process, code=1)
     assert "was removed or replaced while it was in use" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ThreadPoolExecutor(2),
+        lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")),
+        lambda: pytest.importorskip("joblib.externals.loky").ProcessPoolExecutor(2),
+    ],
+    ids=["threads", "processes", "loky"],
+)
+def test_any_executor_gives_the_same_results_and_stays_open(study, uninterrupted, tmp_path, make):
+    with make() as executor:
+        result = run_study(study, tmp_path / "a.db", executor=executor, checkpoint_every=0.05)
+        assert executor.submit(abs, -1).result(DEADLINE) == 1
+    assert result == (12, 0, False)
+    assert results(tmp_path / "a.db") == uninterrupted
+
+
+def test_what_is_no_executor_is_refused(study, tmp_path):
+    with pytest.raises(ValueError, match=r"executor must be a concurrent.futures.Executor, such"):
+        run_study(study, tmp_path / "a.db", executor=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+# Problems that misbehave, but not where the study is read.
+EVIL = """
+import multiprocessing, os, sys, time
+from symbreak.problems import register_problem
+
+def register(name, misbehave):
+    @register_problem(name, "1-2-1", population_size={}, max_evaluations=400, description=name)
+    def make(rng):
+        if multiprocessing.parent_process() is not None:
+            misbehave()
+        x = rng.uniform(-1, 1, size=(20, 1))
+        return x, x**2
+
+register("dies", lambda: os._exit(3))
+register("leaves", lambda: sys.exit(4))
+register("hangs", lambda: time.sleep(600))
+"""
+
+
+@pytest.fixture
+def evil(tmp_path, monkeypatch):
+    """The options of a study of a problem that misbehaves, and of another one."""
+    (tmp_path / "evil.py").write_text(EVIL)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def options(name):
+        import_modules(["evil"])
+        text = f'problems = ["{name}", "syn5"]\nmethods = ["DE"]\nrepetitions = 3'
+        spec = StudySpec.parse(text + "\nbudgets.syn5 = 400")
+        return {"spec": spec, "store": tmp_path / "a.db", "imports": ["evil"]}
+
+    return options
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("dies", "its worker died 5 times, at last: .* exit code 3"), ("leaves", "SystemExit: 4")],
+)
+def test_a_run_that_ends_its_worker_fails_and_the_others_go_on(evil, tmp_path, name, words):
+    assert run_study(**evil(name), workers=2) == (3, 3, False)
+    with Store(tmp_path / "a.db") as store:
+        failures = store.failures()
+    assert failures.problem.tolist() == [name] * 3
+    assert failures.traceback.str.contains(words).all()
+
+
+def test_an_executor_that_breaks_is_said_and_a_second_start_finishes(evil, tmp_path):
+    options = evil("dies")
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor,
+        pytest.raises(ExecutorError, match=r"BrokenProcessPool.*start again to go on"),
+    ):
+        run_study(**options, executor=executor)
+    assert run_study(**options, workers=2).failed == 3
+    assert len(results(tmp_path / "a.db")) == 3
+
+
+def test_ctrl_c_ends_a_study_whose_run_hangs(evil, tmp_path, monkeypatch):
+    monkeypatch.setattr(_driver, "GRACE", 0.5)
+    done = []
+
+    def press(update):
+        if update.status == "finished":
+            done.append(update.run.problem)
+            if len(done) == 3:
+                signal.raise_signal(signal.SIGINT)
+
+    result = run_study(**evil("hangs"), workers=4, checkpoint_every=0.1, on_run=press)
+    assert result == (3, 0, True)
+    assert done == ["syn5"] * 3

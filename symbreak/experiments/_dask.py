@@ -1,0 +1,186 @@
+"""Dask clusters as executors: how to get to one, and how many threads it has."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask
+from dask.utils import parse_timedelta
+from distributed import Client, Security
+from distributed.comm.addressing import get_address_host
+
+from symbreak._support.checks import check_path
+from symbreak.experiments._errors import ExecutorError, LostConnectionError
+
+LOOK_EVERY = 1.0  # seconds between looks at who is there
+MESSAGES = 10  # that Dask may remember of each connection, instead of a thousand
+
+#: Bytes of a scheduler file; Dask's have some hundred, and some more for each worker.
+MAX_SCHEDULER_FILE = 10_000_000
+
+
+@contextmanager
+def connect(cluster: str | Path, *, again: bool = False) -> Iterator[Client]:
+    """A client of a cluster, by the address of its scheduler or by its scheduler file.
+
+    Args:
+        cluster: Address or file.
+        again: The connection was lost: a scheduler that refuses another one has as much time as
+            Dask gives it to answer, 30 seconds by default.
+
+    Raises:
+        ExecutorError: if the scheduler does not answer.
+        ValueError: if ``cluster`` is neither.
+    """
+    where, patience = _where(cluster), dask.config.get("distributed.comm.timeouts.connect")
+    end = time.monotonic() + (parse_timedelta(patience) if again else 0.0)
+    while True:
+        try:
+            client = Client(**where, set_as_default=False)
+            break
+        except (OSError, TypeError) as error:  # the latter if certificates are missing
+            if time.monotonic() >= end:
+                raise ExecutorError(
+                    f"the scheduler at {cluster} does not answer ({error}). Is it running, and "
+                    "does it want certificates?"
+                ) from error
+        time.sleep(0.2)
+    with client:
+        yield client
+
+
+def _where(cluster: str | Path) -> dict[str, str]:
+    """The argument of ``Client`` that says where the scheduler is."""
+    if isinstance(cluster, str) and "://" in cluster:
+        return {"address": cluster}
+    if check_path("executor", cluster).is_file():
+        _check_scheduler_file(Path(cluster))
+        return {"scheduler_file": str(cluster)}
+    raise ValueError(
+        "a cluster is the address of its scheduler, such as tcp://host:8786, or a scheduler file "
+        f"that exists, got {str(cluster)!r}."
+    )
+
+
+def _check_scheduler_file(path: Path) -> None:
+    """Refuse what no scheduler has written; Dask would wait for it, or fail in its own words."""
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(MAX_SCHEDULER_FILE))
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("address"), str):
+        raise ValueError(
+            f"{str(path)!r} is not the file of a scheduler (dask scheduler makes one)."
+        )
+
+
+@contextmanager
+def tls_configured(ca: Path, certificate: Path, key: Path) -> Iterator[None]:
+    """Let Dask's configuration have these certificates, and connections be encrypted.
+
+    Raises:
+        ValueError: if they cannot be used.
+    """
+    for file in (ca, certificate, key):
+        if not file.is_file():
+            raise ValueError(f"there is no certificate or key {str(file)!r}.")
+    tls = {"ca-file": str(ca), "client.cert": str(certificate), "client.key": str(key)}
+    settings = {f"distributed.comm.tls.{name}": file for name, file in tls.items()}
+    with dask.config.set({**settings, "distributed.comm.require-encryption": True}):
+        try:
+            Security().get_connection_args("client")
+        except OSError as error:
+            raise ValueError(f"a certificate or key cannot be used ({error}).") from error
+        yield
+
+
+def is_exposed(address: str) -> bool:
+    """Whether anyone on the way to an address could listen, or pretend to be there."""
+    scheme, _, _ = address.partition("://")
+    if scheme in ("tls", "wss", "inproc"):
+        return False
+    host = get_address_host(address)
+    try:
+        return not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host != "localhost"
+
+
+class DaskExecutor(Executor):
+    """Dask's executor, for calls that are never the same, and who works there.
+
+    Args:
+        executor: ``client.get_executor()``.
+        tell: Called with who comes and goes, in words.
+        warn: Called if others could listen.
+    """
+
+    def __init__(
+        self, executor: Any, tell: Callable[[str], object], warn: Callable[[str], object]
+    ) -> None:
+        self._client: Client = executor._client
+        self._inner = self._client.get_executor(**{**executor._kwargs, "pure": False})
+        self._tell, self._threads, self._looked = tell, {"": 0}, -float("inf")
+        if is_exposed(address := self._client.scheduler.address):
+            warn(
+                f"Warning: {address} is not on this machine and the connection is not encrypted: "
+                "whoever can reach it can run code on the workers and here. Use TLS, or a tunnel."
+            )
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Let a worker call a function."""
+        self._check()
+        future: Future[Any] = self._inner.submit(fn, *args, **kwargs)
+        return future
+
+    def n_threads(self) -> int:
+        """How many calls can go on at once; who came or went since the last look is told."""
+        if time.monotonic() - self._looked >= LOOK_EVERY:
+            self._check()
+            try:
+                threads: dict[str, int] = self._client.nthreads()
+                if threads.keys() != self._threads.keys():
+                    self._client.run_on_scheduler(_forget_messages)
+                    self._tell(_presence(threads))
+            except OSError as error:
+                raise LostConnectionError(f"the cluster does not answer ({error}).") from error
+            except Exception as error:  # whatever unpickling raises there
+                raise ExecutorError(
+                    f"the scheduler cannot load this symbreak ({error!r}). Install there what is "
+                    "here; nothing was run."
+                ) from error
+            _forget(self._client.scheduler_comm)
+            self._threads, self._looked = threads, time.monotonic()
+        return sum(self._threads.values())
+
+    def _check(self) -> None:
+        if self._client.status != "running":
+            where = self._client.scheduler.address
+            raise LostConnectionError(f"the connection to the scheduler at {where} was lost.")
+
+
+def _presence(threads: dict[str, int]) -> str:
+    n = len(threads)
+    if not n:
+        return "cluster: no workers; waiting for some"
+    return f"cluster: {n} worker{'' if n == 1 else 's'} with {sum(threads.values())} threads"
+
+
+def _forget(stream: Any) -> None:
+    """Keep Dask from remembering what it sent: there are checkpoints in it, up to 1 MB each."""
+    if stream.recent_message_log.maxlen != MESSAGES:
+        stream.recent_message_log = deque(maxlen=MESSAGES)
+
+
+def _forget_messages(dask_scheduler: Any) -> None:
+    for stream in dask_scheduler.stream_comms.values():
+        _forget(stream)

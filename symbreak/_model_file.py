@@ -61,9 +61,9 @@ def read_net(facts: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def read_text(facts: Mapping[str, Any], name: str) -> str:
-    """A text."""
+    """A string."""
     if not isinstance(value := facts.get(name), str):
-        raise ValueError(f"{name} must be a text, got {type(value).__name__}.")
+        raise ValueError(f"{name} must be a string, got {type(value).__name__}.")
     return value
 
 

@@ -43,7 +43,7 @@ def scores(model: Model, problem: Problem) -> dict[str, Score]:
 
 
 def _score(model: Model, problem: Problem, data: Dataset) -> Score:
-    """As ``Model.error_on`` weights samples, for a model that may have other units."""
+    """The score on one data set, weighted; the model may have been scaled by other data."""
     outputs = model.outputs(problem.inputs.undo(data.X))
     if model.classes:
         wrong = outputs.argmax(axis=1) != data.y.argmax(axis=1)

@@ -107,7 +107,7 @@ def _finite(values: Array) -> Array:
 
 
 def _activation(graph: _Graph, name: str, z: str) -> str:
-    """Of operators that runtimes have in double precision."""
+    """The activation, made of operators that runtimes have in double precision."""
     if name == "softsign":
         return graph.add("Div", z, graph.add("Add", graph.add("Abs", z), 1.0))
     if name == "logistic":

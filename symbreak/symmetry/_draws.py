@@ -262,7 +262,7 @@ def diagnostics(draws: Array) -> tuple[Array, Array]:
 
 
 def _autocovariances(draws: Array, means: Array) -> Array:
-    """Of each weight at each lag, the mean over chains, (draw, D)."""
+    """Autocovariance of each weight at each lag, mean over chains, (draw, D)."""
     n = draws.shape[1]
     out = np.empty(draws.shape[1:])
     for d in range(draws.shape[2]):

@@ -89,7 +89,7 @@ class Comparison(NamedTuple):
 
 
 def align(network: Any, anchor: Any, activation: str | None = None, layout: str = "auto") -> Any:
-    """The network of the kind that came whose neurons stand as in the anchor; outputs stay."""
+    """The same network, of the same kind, with its neurons in the order and signs of the anchor."""
     ours, theirs = _read_all([network, anchor], activation, layout)
     return ours.write(_nearest(ours, theirs)[0])
 
@@ -233,7 +233,7 @@ def _read_sequential(network: Any) -> Parameters:
 
 
 def _symmetries(activation: object) -> tuple[str, ...]:
-    """Those of an activation; empty if there is none of that name, however it is spelled."""
+    """The symmetries of an activation, however it is spelled; empty if it is not known."""
     plain = {known.replace("_", ""): row for known, row in SYMMETRIES.items()}
     return plain.get(activation.lower().replace("_", ""), ()) if isinstance(activation, str) else ()
 
@@ -244,7 +244,7 @@ def _from_arrays(
     layout: str,
     rebuild: Callable[[list[Any]], Any],
 ) -> Parameters:
-    """Of arrays or tensors; ``rebuild`` makes a network of new ones."""
+    """The parameters in arrays or tensors; ``rebuild`` makes a network of new ones."""
     floats = [checked_array(f"array {i} of a network", a) for i, a in enumerate(arrays)]
     topology, places = places_of([a.shape for a in floats], activation, layout)
     theta = np.empty(topology.dim)

@@ -55,7 +55,7 @@ brute force. This page is written by `python scripts/reproduction.py` from the r
 from them, and `make reference` runs the study again. How the paper is read where it leaves a
 choice is in [paper-notes.md](paper-notes.md), how the numbers of evaluations were chosen in
 `studies/paper/budgets.md`. Whether runs are the same on another machine, bit by bit, depends on its
-BLAS ([reliability.md](reliability.md#what-is-not-promised)).
+BLAS ([reliability.md](reliability.md#on-other-processors)).
 """
 TABLE_TEXT = """\
 ## Table 1

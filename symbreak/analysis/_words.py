@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import chain
 
@@ -179,7 +180,24 @@ def warning_sentences(results: Results) -> list[str]:
             f"{count(missing['problem'].nunique(), 'problem')} {'is' if n == 1 else 'are'} still "
             "missing."
         )
-    return [*sentences, *_failure_sentences(results)]
+    return [*sentences, *_mixture_sentences(results), *_failure_sentences(results)]
+
+
+def _mixture_sentences(results: Results) -> list[str]:
+    """Where runs of several machines or versions are compared, if any are."""
+    rows = results.versions
+    shared = [name for name in rows[0] if all(name in row for row in rows)]  # older runs keep fewer
+    differing = [name for name in shared if len({row[name] for row in rows}) > 1]
+    kinds = results.runs["versions"].map(lambda text: [json.loads(text)[n] for n in differing])
+    several = kinds.map(str).groupby(results.runs["problem"]).nunique() > 1
+    problems = list(several.index[several])
+    if not problems:
+        return []
+    where = _names(problems) if len(problems) <= 3 else count(len(problems), "problem")
+    return [
+        f"Runs on {where} are mixed: they differ in {_names(differing)}, and so may the last "
+        "digits of their numbers, or the network that they found."
+    ]
 
 
 def _failure_sentences(results: Results) -> list[str]:

@@ -1,6 +1,7 @@
 """The report as files, and as a page in a real browser."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -155,6 +156,18 @@ def test_a_warning_of_few_repetitions_is_about_methods_that_were_run(store):
     said = warning_sentences(replace(results, runs=runs.drop(index=few)))
     assert said[0] == "With fewer than 5 repetitions a test can hardly show a difference."
     assert said[1] == "1 planned run of 5 on 1 problem is still missing."
+
+
+def test_a_mixture_of_machines_is_said_where_it_is(store):
+    with Store(store, create=False) as opened:
+        results = Results.of(opened)
+    runs = results.runs.copy()
+    other = json.dumps(json.loads(runs["versions"][0]) | {"blas": "another"})
+    runs.loc[runs["problem"] == "sinc", "versions"] = other  # each problem by one machine
+    assert warning_sentences(replace(results, runs=runs)) == []
+    runs.loc[(runs["problem"] == "syn5") & (runs["method"] == "DE"), "versions"] = other
+    (said,) = warning_sentences(replace(results, runs=runs))
+    assert said.startswith("Runs on syn5 are mixed: they differ in blas, and so may")
 
 
 def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -117,7 +117,7 @@ class RunSpec:
             check_kind("data_file", self.data_file, DataFile, "DataFile.from_table(...)")
         check_choice("data", self.data, DATA)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A hash of what determines the result; runs with the same key are the same run."""
         facts = {**dataclasses.asdict(self), "numerics": NUMERICS_VERSION}

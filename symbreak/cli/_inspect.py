@@ -50,7 +50,7 @@ def _print_facts(model: Model) -> None:
         "network": f"{net}, {net.activation} neurons",
         "task": model.task,
         "parameters": f"{net.dim + model.output_weights.size:,}",
-        "output": f"{model.output}, {'with' if model.output_shift else 'without'} shift",
+        "output": f"{model.output}, {'with' if model.output_shift else 'without'} bias",
     }
     if model.classes:
         facts["classes"] = few([str(label)[:MAX_TEXT] for label in model.classes], 10)

@@ -7,23 +7,15 @@ import io
 import json
 import tomllib
 import zipfile
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symbreak import Evaluator, Model, Problem
-from symbreak.experiments import (
-    CheckpointError,
-    RunSpec,
-    Store,
-    StoreError,
-    StudySpec,
-    check_store,
-    execute,
-)
+from symbreak.experiments import StudySpec
 from symbreak.problems import read_problem
 
 SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -45,8 +37,8 @@ population_size = {DE = 20}
 F = 0.6
 problems = ["sinc"]
 """
+LABELS = ["red", "green", "blue"] * 4
 TABLE = "a,b,y\n" + "".join(f"{i},{i / 3:.3f},{i % 4}\n" for i in range(40))
-RUN = RunSpec("syn5", "DE", 0, 300, 0, 0)
 
 
 def values():
@@ -160,6 +152,20 @@ def test_a_data_file_of_anything(tmp_path, content, suffix):
     check_table(tmp_path / f"table.{suffix}", content, "auto")
 
 
+def parquet_file():
+    file = io.BytesIO()
+    columns = {"a": np.arange(12.0), "b": np.arange(12), "c": LABELS, "y": np.arange(12.0)}
+    pd.DataFrame(columns).to_parquet(file)
+    return file.getvalue()
+
+
+@SETTINGS
+@given(data=st.data())
+def test_a_parquet_file_of_any_bytes(tmp_path, data):
+    pytest.importorskip("pyarrow")
+    check_table(tmp_path / "table.parquet", data.draw(mutated(parquet_file())), "regression")
+
+
 def arrays_file():
     file = io.BytesIO()
     np.savez(file, X=np.arange(24.0).reshape(12, 2), y=np.arange(12.0))
@@ -191,39 +197,3 @@ def check_table(path, content, task):
         return
     assert np.isfinite(problem.train.X).all()
     assert np.isfinite(problem.train.y).all()
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """The bytes of a store with a run, a failure and a checkpoint, and what it says."""
-    path = tmp_path_factory.mktemp("fuzz") / "store.db"
-    other = RunSpec("syn5", "CMA-ES-SB", 0, 300, 0, 0)
-    with Store(path) as opened:
-        opened.add(RUN, execute(RUN))
-        opened.add_failure(RunSpec("syn5", "DE", 1, 300, 0, 0), "Traceback")
-        opened.save_checkpoint(other.key, execute(other, max_time=0))
-    return path.read_bytes(), other.key, said(path, other.key)
-
-
-def said(path, key):
-    """All that a store says, as text."""
-    with Store(path, create=False, read_only=True) as opened:
-        frames = (opened.frame(), opened.curves(), opened.traces(), opened.failures())
-        arrays = {name: array.tobytes() for name, array in opened.arrays(RUN.key).items()}
-        state = opened.load_checkpoint(key)
-        texts = [frame.to_csv() for frame in frames]
-        return [*texts, sorted(arrays.items()), repr(state), opened.model(RUN.key).to_json()]
-
-
-@SETTINGS
-@given(data=st.data())
-def test_a_store_of_any_bytes(tmp_path, store, data):
-    content, key, original = store
-    path = Path(tmp_path) / "store.db"
-    path.write_bytes(data.draw(mutated(content)))
-    check_store(path)
-    try:
-        answer = said(path, key)
-    except (StoreError, CheckpointError):
-        return
-    assert answer == original

@@ -392,7 +392,7 @@ def weighted(X: Array, y: NDArray[Any], sample_weight: Any) -> Samples:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     except OverflowError:
         raise ValueError("sample_weight must be below 1.8e308; rescale it.") from None
-    if weights.max() > MAX_MAGNITUDE:  # or their sum would overflow
+    if MAX_MAGNITUDE < weights.max() < np.inf:  # or their sum would overflow
         weights = weights / weights.max()
     counts = weights > 0
     if not counts.any():

@@ -25,10 +25,10 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.metrics import r2_score
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from symbreak._support.checks import Array, check_vectors
+from symbreak._support.checks import Array, as_matrix, check_vectors
 from symbreak._support.frames import check_columns
 from symbreak.estimators._base import EvolvedNetwork, target_names, weighted
 
@@ -209,7 +209,7 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evol
     def inverse_transform(self, X: Any) -> Array:
         """What codes X (K, n) stand for, (K, d) in the units of the data."""
         check_is_fitted(self)
-        codes, model = check_array(check_columns("X", X), dtype=np.float64), self.model_
+        codes, model = as_matrix("X", check_columns("X", X)), self.model_
         if codes.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has {codes.shape[1]} features, but {type(self).__name__} is expecting "

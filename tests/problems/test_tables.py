@@ -528,35 +528,3 @@ def test_numbers_come_back_to_the_last_bit(tmp_path, rows, dialect):
     values = right_or_refused(written(tmp_path, text))
     assert np.array_equal(values, np.array(rows))
     assert np.array_equal(np.signbit(values), np.signbit(rows))
-
-
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory):
-    path = tmp_path_factory.mktemp("archive") / "a.npz"
-    np.savez_compressed(path, X=np.arange(12.0).reshape(6, 2), y=np.arange(6))
-    return path.read_bytes()
-
-
-@FUZZ
-@given(st.data())
-def test_a_damaged_archive_is_read_or_refused(tmp_path, archive, data):
-    content = bytearray(archive)
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(0, len(content) - 1))
-        content[place] = data.draw(st.integers(0, 255))
-    right_or_refused(written(tmp_path, bytes(content), "a.npz"))
-
-
-@FUZZ
-@given(st.data())
-def test_a_damaged_header_inside_an_archive_is_read_or_refused(tmp_path, data):
-    header = bytearray(np.lib.format.magic(1, 0) + b"\x76\x00")
-    text = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }".ljust(117) + "\n"
-    header += text.encode()
-    for _ in range(data.draw(st.integers(0, 4))):
-        place = data.draw(st.integers(6, len(header) - 1))
-        header[place] = data.draw(st.integers(0, 255))
-    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
-        archive.writestr("X.npy", bytes(header) + bytes(48))
-        archive.writestr("y.npy", bytes(header) + bytes(48))
-    right_or_refused(tmp_path / "a.npz")

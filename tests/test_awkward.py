@@ -1,0 +1,311 @@
+"""Public functions with one argument replaced: an error in words or an answer, never NaN."""
+
+import math
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+
+from symbreak import (
+    CMAES,
+    DE,
+    Evaluator,
+    Model,
+    Problem,
+    Topology,
+    load_problem,
+    make_optimizer,
+    symmetry,
+    train,
+)
+from symbreak.analysis import Results, write_report
+from symbreak.estimators import EvolvedAutoencoder, EvolvedMLPClassifier, EvolvedMLPRegressor
+from symbreak.experiments import Store, StoreError, StudySpec, check_store, merge_stores, run_study
+from symbreak.export import to_c, to_onnx, to_python
+from symbreak.inspection import scores, sensitivity
+from symbreak.optimizers import Optimizer
+from symbreak.polish import polish
+from symbreak.problems import Dataset, Scaling, read_arrays, read_problem, read_table
+from symbreak.training import Training
+
+RNG = np.random.default_rng(0)
+NET = Topology((1, 3, 1))
+THETA, ANCHOR = RNG.normal(size=(2, NET.dim))
+POPULATION = RNG.normal(size=(8, NET.dim))
+X, Y = np.linspace(-1, 1, 12)[:, None], np.sin(np.linspace(-1, 1, 12))
+PROBLEM = Problem.from_arrays(X, Y, hidden=(3,), max_evaluations=40)
+MODEL = Evaluator(PROBLEM).solve(THETA)
+LABELS = ["a", "b"] * 6
+STUDY = 'problems = ["syn5"]\nmethods = ["DE"]\n[budgets]\nsyn5 = 100'
+
+AWKWARD = {
+    "None": None,
+    "empty string": "",
+    "string": "x",
+    "bytes": b"\xff",
+    "-1": -1,
+    "0": 0,
+    "1.5": 1.5,
+    "True": True,
+    "nan": math.nan,
+    "inf": math.inf,
+    "10**400": 10**400,
+    "complex": 1j,
+    "object": object(),
+    "list": [],
+    "dict": {"x": {"y": None}},
+    "ragged": [[1, 2], [3]],
+    "empty matrix": np.empty((0, 6)),
+    "cube": np.ones((2, 3, 6)),
+    "nan vector": np.full(6, np.nan),
+    "nan matrix": np.full((12, 1), np.nan),
+    "huge population": np.full((8, 6), 1e300),
+    "masked": np.ma.masked_array(np.ones((3, 6)), mask=np.eye(3, 6, dtype=bool)),
+    "strings": np.array([["1"], ["x"]] * 6),
+    "problem": PROBLEM,
+    "folder": Path(),
+}
+
+
+def door(function, *arguments, **named):
+    """A call that is right; each of its arguments is replaced in turn."""
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return pytest.param(function, arguments, named, id=name)
+
+
+def complaints(function, arguments, named):
+    """What is wrong with the answers, by argument and value."""
+    found = {}
+    for key in [*range(len(arguments)), *named]:
+        for name, value in AWKWARD.items():
+            changed = [value if i == key else x for i, x in enumerate(arguments)]
+            others = {k: value if k == key else x for k, x in named.items()}
+            if wrong := complaint(lambda c=changed, o=others: function(*c, **o)):
+                found[key, name] = wrong
+    return found
+
+
+def complaint(call):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return "gave NaN" if has_nan(call()) else ""
+    except (ValueError, TypeError, StoreError, OSError) as error:
+        return "" if str(error) else f"{type(error).__name__} without a word"
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error)[:150]}"
+
+
+def has_nan(value):
+    """Whether a result, or what it is made of, is not a number."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind == "f" and bool(np.isnan(value).any())
+    if isinstance(value, Mapping):
+        return has_nan(list(value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(has_nan, value))
+    return isinstance(value, float) and math.isnan(value)
+
+
+def going_on(made):
+    """What an optimiser does with settings."""
+
+    def optimized(*arguments, **settings):
+        optimizer = made(*arguments, **settings)
+        for _ in range(2):
+            asked = optimizer.ask()
+            optimizer.tell(asked, np.arange(len(asked), dtype=float))
+        return optimizer.best.theta, optimizer.ask()
+
+    optimized.__qualname__ = made.__qualname__
+    return optimized
+
+
+def tell(candidates, errors):
+    optimizer = DE(6, population_size=8, seed=0)
+    optimizer.ask()
+    optimizer.tell(candidates, errors)
+    return optimizer.ask()
+
+
+def trained(problem, method, **options):
+    record = train(problem, method, **options)
+    return None if record.model is None else record.theta
+
+
+def from_arrays(*arguments, **settings):
+    problem = Problem.from_arrays(*arguments, **settings)
+    return problem.train.X, problem.train.y
+
+
+def breaking(topology, population, anchor):
+    rules = (symmetry.InvariantBreaking, symmetry.ProximityBreaking, symmetry.AssignmentBreaking)
+    return [rule(topology)(population, anchor, np.random.default_rng(0))[0] for rule in rules]
+
+
+def scaled(mean, scale, values):
+    return Scaling(mean, scale)(values), Scaling(mean, scale).undo(values)
+
+
+def columns(names, name):
+    table = read_table("data.csv")
+    return table.numbers(names), table.labels(name)
+
+
+WEIGHTS = [np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4), np.arange(3.0), np.ones(4)]
+NUMERICS = [
+    door(Topology, (1, 3, 1), "tanh"),
+    door(Topology.parse, "1-3-1"),
+    door(symmetry.flip, THETA, NET, 0, 0),
+    door(symmetry.swap, THETA, NET, 0, 0, 1),
+    door(symmetry.replicas, THETA, NET),
+    door(symmetry.align, THETA, ANCHOR, NET, "assignment"),
+    door(symmetry.distance, THETA, ANCHOR, NET, "exact"),
+    door(symmetry.centroid, POPULATION, NET, "assignment"),
+    door(symmetry.canonical, THETA, NET, "shift"),
+    door(symmetry.spread, POPULATION, ANCHOR, NET, "assignment"),
+    door(symmetry.networks.align, WEIGHTS, WEIGHTS, activation="tanh", layout="auto"),
+    door(symmetry.SignedPermutation.identity, 6),
+    door(
+        lambda source, sign: symmetry.SignedPermutation(source, sign)(THETA),
+        np.arange(6),
+        np.ones(6),
+    ),
+    door(breaking, NET, POPULATION, ANCHOR),
+    door(Evaluator, PROBLEM, threads=1),
+    door(Evaluator(PROBLEM), POPULATION),
+    door(Evaluator(PROBLEM).solve, THETA),
+    door(
+        going_on(DE),
+        6,
+        population_size=8,
+        max_evaluations=40,
+        breaking=None,
+        initial_population=POPULATION,
+        seed=0,
+        F=0.5,
+        CR=0.9,
+        inflate=False,
+    ),
+    door(going_on(CMAES), 6, population_size=8, mean=THETA, sigma=0.3, replace_mean=False, seed=0),
+    door(going_on(make_optimizer), "DE-SB", NET, population_size=8, seed=0),
+    door(tell, POPULATION, np.ones(8)),
+    door(Optimizer.from_state, DE(6, population_size=8).state()),
+]
+PROBLEMS = [
+    door(load_problem, "syn5", 0),
+    door(from_arrays, X, Y, hidden=(3,), validation=(X, Y), weights=np.ones(12), alpha=0.1),
+    door(from_arrays, X, LABELS, hidden=(3,), task="classification", name="a", activation="tanh"),
+    door(Dataset, X, X, np.ones(12)),
+    door(Scaling.fit, X, np.ones(12)),
+    door(scaled, np.zeros(1), np.ones(1), X),
+    door(read_arrays, "data.npz"),
+    door(read_table, "data.csv", header=True, encoding="utf-8"),
+    door(
+        read_problem,
+        "data.csv",
+        name="d",
+        targets="y",
+        ignore=["a"],
+        hidden=(3,),
+        task="regression",
+        validation=0.25,
+        test=0.25,
+        seed=0,
+    ),
+    door(columns, ["a"], "b"),
+    door(polish, THETA, PROBLEM, max_iterations=2, max_evaluations=40, tolerance=1e-3),
+    door(
+        trained,
+        PROBLEM,
+        "DE",
+        max_evaluations=40,
+        population_size=8,
+        max_time=1,
+        polish="none",
+        seed=0,
+        threads=1,
+    ),
+    door(Training.from_state, PROBLEM, Training(PROBLEM, "auto", population_size=8).state()),
+    door(MODEL.predict, X),
+    door(MODEL.error, X, Y),
+    door(MODEL.error_on, PROBLEM.train),
+    door(MODEL.save, "model.json"),
+    door(Model.load, "model.json"),
+    door(Model.from_json, MODEL.to_json()),
+    door(to_c, MODEL, "model", real="double"),
+    door(to_python, MODEL),
+    door(to_onnx, MODEL),
+    door(scores, MODEL, PROBLEM),
+    door(sensitivity, MODEL),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments", "named"), [*NUMERICS, *PROBLEMS])
+def test_an_awkward_value_gets_an_error_in_words_or_a_right_answer(
+    function, arguments, named, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text("a,b,y\n" + "1,2,3\n4,5,7\n" * 6)
+    np.savez("data.npz", X=X)
+    MODEL.save("model.json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        function(*arguments, **named)  # which is right
+    assert complaints(function, arguments, named) == {}
+
+
+OPTIONS = {"hidden_layer_sizes": (2,), "max_evaluations": 20, "random_state": 0}
+ESTIMATORS = {EvolvedMLPRegressor: Y, EvolvedMLPClassifier: LABELS, EvolvedAutoencoder: None}
+
+
+def fit(kind, X, y, sample_weight=None, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # twenty evaluations are few
+        warnings.simplefilter("ignore", DataConversionWarning)  # scikit-learn's, of columns
+        estimator = kind(**{**OPTIONS, **options}).fit(X, y, sample_weight=sample_weight)
+    return estimator.model_.theta, estimator
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_an_estimator_answers_awkward_values_in_words(kind):
+    y = ESTIMATORS[kind]
+    assert complaints(lambda X, y, w: fit(kind, X, y, w)[0], (X, y, np.ones(12)), {}) == {}
+    _, fitted = fit(kind, X, y)
+    for method in ("predict", "predict_proba", "transform", "inverse_transform"):
+        if hasattr(fitted, method):
+            assert complaints(getattr(fitted, method), (X,), {}) == {}
+
+
+def test_settings_of_estimators_are_refused_in_words():
+    named = EvolvedMLPRegressor(max_time=0.1, **OPTIONS).get_params()
+    assert complaints(lambda **named: fit(EvolvedMLPRegressor, X, Y, **named)[0], (), named) == {}
+
+
+STUDIES = [
+    door(StudySpec.parse, STUDY, name="study"),
+    door(StudySpec.load, "study.toml"),
+    door(run_study, StudySpec.parse(STUDY), "done.db", workers=1, shard=(1, 1), retry_failed=False),
+    door(lambda path: Store(path).close(), "s.db"),
+    door(check_store, "done.db"),
+    door(merge_stores, "m.db", ["done.db"]),
+    door(Results.of, "done.db"),
+    door(write_report, "no.db", "report", formats=(), refresh=None),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("awkward")
+    (path / "study.toml").write_text(STUDY)
+    run_study(StudySpec.parse(STUDY), path / "done.db", workers=1)
+    return path
+
+
+@pytest.mark.parametrize(("function", "arguments", "named"), STUDIES)
+def test_a_study_answers_awkward_values_in_words(function, arguments, named, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert complaints(function, arguments, named) == {}

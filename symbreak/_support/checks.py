@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,8 +19,8 @@ IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Kind = TypeVar("Kind")
 
-#: No integer is larger; Python refuses to print much larger ones.
-MAX_COUNT = 10**300
+#: No integer is larger: seeds of NumPy have as many bits.
+MAX_COUNT = 2**128
 #: No file system has longer names.
 MAX_NAME = 255
 
@@ -53,11 +52,6 @@ def nearest(name: object, known: Iterable[str]) -> list[str]:
     folded = {k.casefold().replace("_", "-"): k for k in known}
     given = name.casefold().replace("_", "-")[:200] if isinstance(name, str) else ""
     return [folded[match] for match in difflib.get_close_matches(given, folded, n=3)]
-
-
-def large_number(n: int) -> str:
-    """An integer in words, short however large; Python refuses to print 4,300 digits."""
-    return f"{n:,}" if n < 10**30 else f"about 1e{round(math.log10(n))}"
 
 
 def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
@@ -123,55 +117,28 @@ def check_memory(what: str, n_bytes: float, advice: str) -> None:
         )
 
 
-@cache
 def total_memory() -> int:
-    """Bytes of the machine, or of the container; 16 GiB where the system does not say."""
-    memory = 2**34
+    """Bytes of the machine; 16 GiB where the system does not say."""
     with suppress(AttributeError, ValueError, OSError):
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(memory, container_memory())
-
-
-def container_memory(root: Path = Path("/")) -> int:
-    """The least limit of the control groups that this process is in; a huge number if none."""
-    with suppress(OSError, ValueError):
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-        parts = (line.split(":", 2) for line in lines if line.count(":") >= 2)
-        return min((_group_memory(root, *names) for _, *names in parts), default=2**63)
-    return 2**63
-
-
-def _group_memory(root: Path, controllers: str, group: str) -> int:
-    """The least limit of a group and of those it is in; "max" is none.
-
-    In a container the group may have the name that it has outside, while its files are where
-    those of the uppermost group would be: all of them are looked at.
-    """
-    if controllers not in ("", "memory"):
-        return 2**63
-    v1 = controllers == "memory"
-    top = root / "sys/fs/cgroup" / ("memory" if v1 else "")
-    name = "memory.limit_in_bytes" if v1 else "memory.max"
-    limits = [2**63]
-    for folder in (Path(group.strip("/")), *Path(group.strip("/")).parents):
-        with suppress(OSError, ValueError):
-            limits.append(int((top / folder / name).read_text()))
-    return min(limits)
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 2**34
 
 
 def check_count(name: str, value: object, minimum: int, why: str = "") -> int:
     """Return ``value`` as an int if it is an integer of at least ``minimum``."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole and isinstance(value, float) and value.is_integer():
-        whole = True  # 1e5 is how people write a budget
-    if not whole or int(value) < minimum:  # type: ignore[call-overload]
+    integral = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    # 1e5 is how people write a budget
+    if not integral and not (isinstance(value, float) and value.is_integer()):
+        number = minimum - 1
+    else:
+        number = int(value)  # type: ignore[call-overload]
+    if not minimum <= number <= MAX_COUNT:
         reason = f" ({why})" if why else ""
+        most = " and at most 2^128" if number > MAX_COUNT else ""
         raise ValueError(
-            f"{name} must be an integer of at least {minimum}{reason}, got {shown(value)}."
+            f"{name} must be an integer of at least {minimum}{reason}{most}, got {shown(value)}."
         )
-    if int(value) > MAX_COUNT:  # type: ignore[call-overload]
-        raise ValueError(f"{name} must be at most {float(MAX_COUNT):g}, got {shown(value)}.")
-    return int(value)  # type: ignore[call-overload]
+    return number
 
 
 def check_flag(name: str, value: object) -> bool:
@@ -203,19 +170,9 @@ def check_real(name: str, value: object, low: float, high: float) -> float:
 
 
 def check_unmasked(name: str, values: object) -> None:
-    """Raise if an array, or one in a list of them, has masked entries: NumPy would use them."""
-    if _has_masked(values, depth=3):
+    """Raise if an array has masked entries, which NumPy would use."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} has masked entries; remove or fill them.")
-
-
-def _has_masked(values: object, depth: int) -> bool:
-    if isinstance(values, np.ma.MaskedArray):
-        return bool(np.ma.is_masked(values))
-    if isinstance(values, np.ndarray) and values.dtype.hasobject:
-        values = values.ravel().tolist()
-    if depth == 0 or not isinstance(values, list | tuple):
-        return False
-    return any(_has_masked(value, depth - 1) for value in values)
 
 
 def as_floats(name: str, values: ArrayLike) -> Array:
@@ -223,7 +180,7 @@ def as_floats(name: str, values: ArrayLike) -> Array:
 
     Raises:
         TypeError: for what is no number: complex ones, dates, spans of time, other objects.
-        ValueError: for texts that are no numbers, ragged lists and masked entries.
+        ValueError: for strings that are no numbers, ragged lists and masked entries.
     """
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values
@@ -245,14 +202,7 @@ _NOT_REAL = (complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 def as_matrix(name: str, values: ArrayLike, shape: str = "(K, d)") -> Array:
     """A finite, contiguous float64 copy of a two-dimensional array with at least one entry."""
-    check_unmasked(name, values)
-    try:
-        matrix = np.array(as_floats(name, values), order="C")
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be an array of numbers of shape {shape}, got {type(values).__name__} "
-            "that does not convert; remove or encode what is not a number."
-        ) from None
+    matrix = np.array(check_vectors(values, shape, name), order="C")
     if matrix.ndim != 2:
         hint = " Use .reshape(-1, 1) for a single column." if matrix.ndim == 1 else ""
         raise ValueError(f"{name} must have shape {shape}, got {matrix.shape}.{hint}")
@@ -314,4 +264,7 @@ def check_vectors(values: ArrayLike, shape: str, name: str) -> Array:
     try:
         return np.ascontiguousarray(as_floats(name, values))
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers of shape {shape}.") from None
+        raise ValueError(
+            f"{name} must be an array of numbers of shape {shape}, got {type(values).__name__} "
+            "that does not convert; remove or encode what is not a number."
+        ) from None

@@ -19,10 +19,11 @@ from symbreak._support.writing import write_text
 from symbreak.cli._console import check_out, console, few, shown
 from symbreak.models import Model
 from symbreak.problems import Table, read_table
-from symbreak.problems._tables import BadCellsError
 
 #: Samples that go through the network at a time.
 BLOCK = 2**16
+#: None of the columns can be left out.
+FILL_IN = "The model reads these columns: fill in the numbers, or leave the rows out."
 
 
 def predict_command(
@@ -59,7 +60,7 @@ def predict_command(
     notes = Console(stderr=True, highlight=False, soft_wrap=True)
     if ignored:
         notes.print(f"Ignored: {shown(few(ignored))}")
-    outputs = _outputs(network, _numbers(table, inputs), data)
+    outputs = _outputs(network, table.numbers(inputs, FILL_IN), data)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_heading(network, scores))
@@ -85,15 +86,6 @@ def choose_inputs(model: Model, table: Table) -> Sequence[str]:
             f"since one of them has no names, got {len(table.names)}."
         )
     return table.names
-
-
-def _numbers(table: Table, inputs: Sequence[str]) -> Array:
-    """Columns (K, d) that a model reads, so that none of them can be left out."""
-    try:
-        return table.numbers(inputs)
-    except BadCellsError as error:
-        advice = "The model reads these columns: fill in the numbers, or leave the rows out."
-        raise ValueError(f"{error.what} {advice}") from None
 
 
 def _outputs(model: Model, X: Array, data: Path) -> Array:

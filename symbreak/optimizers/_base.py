@@ -20,7 +20,6 @@ from symbreak._support.checks import (
     check_population,
     check_text,
     check_vectors,
-    large_number,
     shown,
     unknown,
 )
@@ -139,8 +138,8 @@ class Optimizer(ABC):
 
     def _check_memory(self) -> None:
         check_memory(
-            f"{type(self).__name__} with {large_number(self.population_size)} candidates of "
-            f"{large_number(self.dim)} parameters",
+            f"{type(self).__name__} with {self.population_size:,} candidates of "
+            f"{self.dim:,} parameters",
             self._memory(),
             "use a smaller population or network",
         )

@@ -18,7 +18,6 @@ from symbreak._support.checks import (
     check_memory,
     check_real,
     check_theta,
-    large_number,
 )
 from symbreak.optimizers._base import Optimizer
 from symbreak.optimizers._cmaes_kernels import (
@@ -111,8 +110,8 @@ class CMAES(Optimizer):
 
     def _check_memory(self) -> None:
         check_memory(
-            f"CMA-ES with {large_number(self.population_size)} candidates and square matrices of "
-            f"{large_number(self.dim)} parameters",
+            f"CMA-ES with {self.population_size:,} candidates and square matrices of "
+            f"{self.dim:,} parameters",
             self._memory(),
             "use DE, whose memory grows with the number of parameters alone, or a smaller network",
         )

@@ -13,7 +13,7 @@ from symbreak._support.checks import check_choice, check_flag, check_path, check
 from symbreak.problems._array_tables import read_npz, read_parquet
 from symbreak.problems._division import divide
 from symbreak.problems._problem import Problem, Task
-from symbreak.problems._tables import BadCellsError, Table, check_known, is_number, kind_of
+from symbreak.problems._tables import Table, check_known, is_number, kind_of
 from symbreak.problems._text_tables import read_text
 
 #: Integers with more different values than this are measured or counted, not classes.
@@ -148,7 +148,7 @@ def _read_columns(
     if task == "classification" and len(outputs) > 1:
         raise ValueError(f"classification has one target, got {', '.join(outputs)}.")
     if task in ("auto", "classification") and len(outputs) == 1:
-        labels = _labels(table, outputs[0], inputs)
+        labels = table.labels(outputs[0], beside=inputs)
         if task == "auto":
             task = recognise_task(table, outputs[0], labels)
         if task == "classification":
@@ -176,19 +176,6 @@ def _check_classes(table: Table, target: str, values: NDArray[Any], n_rows: int)
             f"{str(values[0])[:30]!r}. "
             "Name another target."
         )
-
-
-def _labels(table: Table, target: str, inputs: list[str]) -> NDArray[Any]:
-    """Labels (K,) of a target; if some are missing, the error names faulty inputs, too."""
-    try:
-        return table.labels(target)
-    except BadCellsError as error:
-        faults = error.faults
-    try:
-        table.numbers(inputs)
-    except BadCellsError as error:
-        faults.add(error.faults)
-    raise faults.error(table.path)
 
 
 def _names(argument: str, names: str | Sequence[str]) -> list[str]:

@@ -23,6 +23,7 @@ Column = NDArray[Any]
 MAX_BYTES = 2 * 2**30
 #: Small networks have fewer inputs; a wider file would take minutes before anything is said.
 MAX_COLUMNS = 20_000
+LEAVE_OUT = "Remove or encode these, or leave the column out (ignore, --ignore)."
 #: How many rows, columns and so on a message names.
 SHOWN = 3
 SHOWN_NAMES, MAX_COMPARED = 20, 1_000
@@ -63,7 +64,7 @@ class Table:
         """Names of the columns."""
         return tuple(self.columns)
 
-    def numbers(self, names: Sequence[str]) -> Array:
+    def numbers(self, names: Sequence[str], advice: str = LEAVE_OUT) -> Array:
         """Columns (K, n) of finite numbers; one of nothing but booleans holds 1 and 0.
 
         Raises:
@@ -72,30 +73,33 @@ class Table:
         check_known(self, names)
         faults = Faults()
         numbers = [self._numbers(name, faults) for name in names]
-        if faults:
-            raise faults.error(self.path)
+        faults.check(self.path, advice)
         return np.column_stack(numbers)
 
-    def labels(self, name: str) -> Column:
+    def labels(self, name: str, beside: Sequence[str] = ()) -> Column:
         """A column (K,) as it stands; all cells of a text file are strings.
 
         Raises:
-            ValueError: if the column is unknown or has missing values, with their rows.
+            ValueError: if the column is unknown or has missing values, with their rows; it names
+                what is no number in the columns ``beside`` it, too.
         """
-        check_known(self, [name])
+        check_known(self, [name, *beside])
+        faults = Faults()
         column = self.columns[name]
         if column.dtype.kind in "biuf":
-            self.numbers([name])
-            return column
-        cells = [cell.strip() for cell in self._strings(name)]
-        missing = np.array([cell.lower() in MISSING_LABELS for cell in cells])
-        if missing.any():
-            faults = Faults()
+            self._numbers(name, faults)
+        else:
+            cells = [cell.strip() for cell in self._strings(name)]
+            missing = np.array([cell.lower() in MISSING_LABELS for cell in cells])
             faults.note(name, self._rows(missing), itertools.repeat(""))
-            raise faults.error(self.path)
-        if 4 * max(map(len, cells)) * len(cells) > MAX_BYTES:  # NumPy pads all to the longest
-            raise too_large(self.path)
-        return np.array(cells)
+            if 4 * max(map(len, cells)) * len(cells) > MAX_BYTES:  # NumPy pads all to the longest
+                raise too_large(self.path)
+            column = np.array(cells)
+        if faults:
+            for other in beside:
+                self._numbers(other, faults)
+        faults.check(self.path, LEAVE_OUT)
+        return column
 
     def _numbers(self, name: str, faults: Faults) -> Array:
         """A column (K,); what is no finite number in it is added to the faults."""
@@ -168,20 +172,6 @@ def short(items: Sequence[Any], limit: int = SHOWN) -> list[str]:
     return [*first, f"{len(items) - limit:,} more"] if len(items) > limit else first
 
 
-class BadCellsError(ValueError):
-    """Cells that are not finite numbers: ``what`` names them, and an advice follows.
-
-    Their ``faults`` can be joined with others.
-    """
-
-    def __init__(self, what: str, advice: str, faults: Faults) -> None:
-        super().__init__(what, advice, faults)  # all, so that it can be pickled
-        self.what, self.advice, self.faults = what, advice, faults
-
-    def __str__(self) -> str:
-        return f"{self.what} {self.advice}"
-
-
 class Faults:
     """What is wrong in which columns and rows, for one message about all of it."""
 
@@ -201,22 +191,15 @@ class Faults:
             if self._counts[key] <= SHOWN:
                 self._places[key].append((row, cell))
 
-    def add(self, others: Faults) -> None:
-        """Those of other columns."""
-        self._places |= others._places
-        self._counts += others._counts
-
-    def error(self, path: Path) -> BadCellsError:
-        """The error that names them."""
+    def check(self, path: Path, advice: str) -> None:
+        """Raise if there are any."""
         parts = [
             f"column {column!r} has {kind} in {self._where(column, kind)}"
             for column, kind in self._counts
         ]
-        return BadCellsError(
-            f"{path}: expected finite numbers, but {'; '.join(short(parts))}.",
-            "Remove or encode these, or leave the column out (ignore, --ignore).",
-            self,
-        )
+        if parts:
+            some = "; ".join(short(parts))
+            raise ValueError(f"{path}: expected finite numbers, but {some}. {advice}")
 
     def _where(self, column: str, kind: str) -> str:
         says = kind != "missing values"

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import pickle
 import zipfile
 
 import numpy as np
@@ -245,10 +244,8 @@ def test_a_first_line_that_may_be_either_is_asked_about(tmp_path):
     ],
 )
 def test_what_is_no_table_of_numbers_is_refused_with_columns_and_rows(tmp_path, content, message):
-    with pytest.raises(ValueError, match=message) as refused:
+    with pytest.raises(ValueError, match=message):
         (table := read_table(written(tmp_path, content))).numbers(table.names)
-    again = pickle.loads(pickle.dumps(refused.value))  # as between processes
-    assert str(again) == str(refused.value)
 
 
 def test_damaged_archives_are_refused_in_words(tmp_path):

@@ -82,32 +82,3 @@ def test_a_network_of_1500_neurons_is_trained_and_described():
     assert "after 12 evaluations" in repr(record)
     run = RunSpec("syn5", "DE", 0, 100, 0, 0, problem_settings={"hidden": [1_500]})
     assert facts_of(run)["n_replicas"] == "about 1e4566"
-
-
-@pytest.mark.parametrize(
-    ("group", "file", "content", "limit"),
-    [
-        ("0::/", "memory.max", "1073741824\n", 2**30),
-        ("0::/pod/one", "pod/memory.max", "1073741824\n", 2**30),
-        ("0::/of/the/host", "memory.max", "1073741824\n", 2**30),
-        ("0::/", "memory.max", "max\n", 2**63),
-        ("0::/", "memory.max", "", 2**63),
-        ("4:memory:/docker/x", "memory/docker/x/memory.limit_in_bytes", "4096\n", 4096),
-        ("4:memory:/docker/x", "memory/memory.limit_in_bytes", "4096\n", 4096),
-        ("4:cpu:/docker/x", "memory.max", "4096\n", 2**63),
-        ("no group", "memory.max", "4096\n", 2**63),
-    ],
-)
-def test_the_memory_of_a_container_is_that_of_its_control_group(
-    group, file, content, limit, tmp_path
-):
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text(f"1:name=systemd:/\n{group}\n")
-    (path := tmp_path / "sys/fs/cgroup" / file).parent.mkdir(parents=True)
-    path.write_text(content)
-    assert checks.container_memory(tmp_path) == limit
-
-
-def test_without_control_groups_there_is_no_limit(tmp_path):
-    assert checks.container_memory(tmp_path) == 2**63
-    assert checks.total_memory() < 2**63

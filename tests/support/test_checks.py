@@ -3,18 +3,14 @@ import datetime
 import numpy as np
 import pytest
 
-from symbreak import Problem, Topology
-from symbreak._support.checks import as_matrix, check_population, check_theta, large_number
+from symbreak import Problem
+from symbreak._support.checks import as_matrix, check_population, check_theta
 
 HALF = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
 WHOLE = np.ma.array([[1.0, 2.0], [3.0, 4.0]])
 DAYS = np.array([["2024-01-01", "2024-01-02"]] * 2, dtype="datetime64[D]")
 AWKWARD = {
     "a masked array": HALF,
-    "masked rows in a list": [HALF[0], HALF[1]],
-    "masked rows in a tuple in a list": [(*HALF[:1],)],
-    "a masked constant": [[1.0, np.ma.masked]],
-    "masked rows in an array of objects": np.array([HALF[0], "x"], dtype=object)[:1],
     "complex numbers": np.ones((2, 2)) + 0j,
     "a complex number in a list": [[1.0, 2j]],
     "a complex number among objects": np.array([[1.0, np.complex128(2)]], dtype=object),
@@ -87,10 +83,3 @@ def test_a_problem_refuses_masked_targets_and_weights(task):
 def test_impossible_settings_of_a_problem_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         Problem.from_arrays(np.arange(8.0).reshape(4, 2), np.arange(4.0), **settings)
-
-
-def test_a_number_of_replicas_can_be_printed_however_large():
-    assert large_number(Topology((1, 5, 1)).n_replicas) == "3,840"
-    assert large_number(10**30) == "about 1e30"
-    assert large_number(Topology((1, 1500, 1)).n_replicas) == "about 1e4566"
-    assert large_number(Topology((1, 1500, 1), "relu").n_replicas) == "about 1e4115"

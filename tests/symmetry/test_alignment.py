@@ -181,7 +181,7 @@ def test_exact_alignment_refuses_what_it_cannot_afford_and_says_what_can():
         align(theta, theta, topology)
     assert distance(theta, theta, topology, "assignment") == 0
     wide = Topology((1, 1500, 1500, 1))
-    with pytest.raises(ValueError, match="takes about 1e"):
+    with pytest.raises(ValueError, match="takes more than 100,000 steps"):
         align(np.ones(wide.dim), np.ones(wide.dim), wide)
     one_layer = Topology((1, 300, 1))
     assert distance(-np.ones(600), np.ones(600), one_layer) == 0

@@ -57,11 +57,18 @@ def test_an_export_without_onnx_says_what_to_install(monkeypatch):
         to_onnx(model)
 
 
-def test_a_parquet_file_without_pyarrow_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    (tmp_path / "table.parquet").touch()
-    with pytest.raises(ValueError, match=r"need pyarrow; .* '\.\[parquet\]'\)$"):
-        read_problem(tmp_path / "table.parquet", name="table")
+@pytest.mark.parametrize(
+    ("suffix", "package", "extra"),
+    [("parquet", "pyarrow", "parquet"), ("xlsx", "openpyxl", "excel")],
+)
+def test_a_data_file_that_needs_an_extra_says_what_to_install(
+    monkeypatch, tmp_path, suffix, package, extra
+):
+    monkeypatch.setitem(sys.modules, package, None)
+    path = tmp_path / f"table.{suffix}"
+    path.touch()
+    with pytest.raises(ValueError, match=rf"need {package}; .* '\.\[{extra}\]'\)$"):
+        read_problem(path, name="table")
 
 
 def test_what_is_tested_with_the_lowest_versions_is_there():

@@ -87,3 +87,8 @@ def run_kindly(app: Callable[[], object]) -> None:
         fail(f"{error.name} is missing; install it with: {how_to_install(extra)}", code=1)
     except KeyboardInterrupt:
         fail("stopped before there was a result.", code=130)
+
+
+def split_names(text: str, known: Sequence[str]) -> list[str]:
+    """Names of columns that an option was given: one, or several with commas between them."""
+    return [text] if text in known else [name.strip() for name in text.split(",")]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -16,9 +17,10 @@ from rich.console import Console
 from symbreak._support.checks import Array
 from symbreak._support.frames import choose_columns
 from symbreak._support.writing import write_text
-from symbreak.cli._console import check_out, console, few, shown
+from symbreak.cli._console import check_out, console, few, shown, split_names
 from symbreak.models import Model
 from symbreak.problems import Table, read_table
+from symbreak.problems._tables import check_known
 
 #: Samples that go through the network at a time.
 BLOCK = 2**16
@@ -28,7 +30,9 @@ FILL_IN = "The model reads these columns: fill in the numbers, or leave the rows
 
 def predict_command(
     model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
-    data: Annotated[Path, typer.Argument(help="A .csv, .csv.gz, .tsv, .parquet or .npz file.")],
+    data: Annotated[
+        Path, typer.Argument(help="A .csv, .csv.gz, .tsv, .xlsx, .parquet or .npz file.")
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Write this CSV file (default: standard output)")
     ] = None,
@@ -38,6 +42,16 @@ def predict_command(
     header: Annotated[
         bool | None, typer.Option(help="Whether the file names its columns (default: recognised)")
     ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Write the columns of the file too, before predictions.")
+    ] = False,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Write this column too, to join them; a,b for more"),
+    ] = None,
+    digits: Annotated[
+        int | None, typer.Option(min=1, max=17, metavar="N", help="Of a number (default: all)")
+    ] = None,
     encoding: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a text file (default: utf-8)")
     ] = None,
@@ -45,7 +59,8 @@ def predict_command(
     """Predict the targets of new data, in the units of the training data.
 
     Columns are found by name, in any order, if the model and the file have names; else, as where
-    it was trained on a file without a header, they are taken as they stand.
+    it was trained on a file without a header, they are taken as they stand. What is written has
+    the delimiter and the decimal sign of the file.
     """
     network = Model.load(model)
     if scores and not network.classes:
@@ -56,15 +71,20 @@ def predict_command(
             raise ValueError(f"--out must be a file of its own, got {out}.")
     table = read_table(data, header=header, encoding=encoding)
     inputs = choose_inputs(network, table)
-    ignored = [name for name in table.names if name not in set(inputs)]
+    kept = list(table.names) if keep else split_names(key, table.names) if key else []
+    check_known(table, [*inputs, *kept])
+    ignored = [name for name in table.names if name not in {*inputs, *kept}]
     notes = Console(stderr=True, highlight=False, soft_wrap=True)
     if ignored:
         notes.print(f"Ignored: {shown(few(ignored))}")
     outputs = _outputs(network, table.numbers(inputs, FILL_IN), data)
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_heading(network, scores))
-    writer.writerows(_rows(network, outputs, scores))
+    writer = csv.writer(text, delimiter=table.delimiter, lineterminator="\n")
+    heading = _heading(network, scores)
+    writer.writerow([*kept, *(f"predicted {name}" if name in kept else name for name in heading)])
+    columns = [table.cells(name) for name in kept]
+    predicted = _rows(network, outputs, scores, partial(_cell, digits, table.decimal))
+    writer.writerows([*row[:-1], *row[-1]] for row in zip(*columns, predicted, strict=True))
     if out is None:
         sys.stdout.write(text.getvalue())
         sys.stdout.flush()
@@ -109,11 +129,18 @@ def _heading(model: Model, scores: bool) -> list[str]:
     return ["class", *(f"{kind} {label}" for label in model.classes if scores)]
 
 
-def _rows(model: Model, outputs: Array, scores: bool) -> Iterable[list[Any]]:
+def _rows(
+    model: Model, outputs: Array, scores: bool, cell: Callable[[float], str]
+) -> Iterable[list[str]]:
     if not model.classes:
-        return outputs.tolist()
+        return ([cell(value) for value in row] for row in outputs.tolist())
     best = outputs.argmax(axis=1)
     return (
-        [model.classes[i], *(row.tolist() if scores else [])]
+        [model.classes[i], *(map(cell, row.tolist()) if scores else [])]
         for i, row in zip(best, outputs, strict=True)
     )
+
+
+def _cell(digits: int | None, decimal: str, value: float) -> str:
+    text = repr(value) if digits is None else f"{value:.{digits}g}"
+    return text.replace(".", decimal)

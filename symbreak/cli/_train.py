@@ -26,12 +26,12 @@ from symbreak._support.checks import unknown
 from symbreak._support.interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
-from symbreak.cli._console import CHARTS, check_out, console, few, shown
+from symbreak.cli._console import CHARTS, check_out, console, few, shown, split_names
 from symbreak.cli._imports import Imports, import_here
 from symbreak.cli._train_view import Found, finished, last_step, run_methods
 from symbreak.inspection import is_constant
 from symbreak.models import Model
-from symbreak.problems import Table, default_targets, read_problem, read_table
+from symbreak.problems import default_targets, read_problem, read_table
 from symbreak.topology import MAX_SIZE
 
 DEFAULT_METHOD = "auto"
@@ -57,7 +57,7 @@ def train_command(
         str,
         typer.Argument(
             metavar="PROBLEM_OR_FILE",
-            help=f"One of {_BUILT_IN}, or a data file: .csv, .csv.gz, .tsv, .parquet or .npz.",
+            help=f"One of {_BUILT_IN}, or a file: .csv, .csv.gz, .tsv, .xlsx, .parquet or .npz.",
         ),
     ],
     target: Annotated[
@@ -214,7 +214,9 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
         raise ValueError(f"{error} If it is your own, --import the module that adds it.")
     table = read_table(path, header=given.pop("header", None), encoding=given.pop("encoding", None))
     for key in ("targets", "ignore"):
-        given[key] = [name for text in given.get(key, ()) for name in split_names(text, table)]
+        given[key] = [
+            name for text in given.get(key, ()) for name in split_names(text, table.names)
+        ]
     problem = read_problem(
         table, name=path.name, seed=seed, **{"task": "auto", **FILE_SETTINGS, **given}
     )
@@ -229,11 +231,6 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
     if "column 1" in problem.feature_names:  # what spreadsheets and frames put first
         console.print("column 1 has no name; if it only counts rows, use --ignore 'column 1'")
     return problem
-
-
-def split_names(text: str, table: Table) -> list[str]:
-    """Names of columns that an option was given: one, or several with commas between them."""
-    return [text] if text in table.names else [name.strip() for name in text.split(",")]
 
 
 def _changed(

@@ -14,7 +14,7 @@ from symbreak.problems._array_tables import read_npz, read_parquet
 from symbreak.problems._division import divide
 from symbreak.problems._problem import Problem, Task
 from symbreak.problems._tables import Table, check_known, is_number, kind_of
-from symbreak.problems._text_tables import read_text
+from symbreak.problems._text_tables import read_excel, read_text
 
 #: Integers with more different values than this are measured or counted, not classes.
 MAX_CLASSES = 20
@@ -25,13 +25,13 @@ ROWS_PER_CLASS = 10
 def read_table(
     path: str | Path, *, header: bool | None = None, encoding: str | None = None
 ) -> Table:
-    """Read a data file: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``, ``.npz``.
+    """Read a data file: ``.csv``, ``.csv.gz``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.npz``.
 
     Any other name is taken for text with columns. Delimiter and decimal comma are recognised.
 
     Args:
         path: The file.
-        header: Whether a text file begins with the names of its columns; None to recognise it.
+        header: Whether a text file or sheet begins with names of columns; None to recognise it.
         encoding: Of a text file, such as ``"cp1252"``; None for UTF-8, or UTF-16 if it says so.
 
     Raises:
@@ -49,6 +49,8 @@ def read_table(
             return read_npz(path)
         if path.suffix == ".parquet":
             return read_parquet(path)
+        if path.suffix == ".xlsx":
+            return read_excel(path, header)
         return read_text(path, header, encoding)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from None
@@ -72,13 +74,12 @@ def read_problem(
     """Make a problem of a data file.
 
     Args:
-        data: What ``read_table`` reads, a file: ``.csv``, ``.csv.gz``, ``.tsv``, ``.parquet``,
-            ``.npz``; or what it returns.
+        data: What ``read_table`` reads, or what it returns.
         name: What to call the problem.
         targets: Columns to predict; the last one that is not ignored, or y of an ``.npz`` file, if
             none is named. All others are inputs.
         ignore: Columns that are neither.
-        header: Whether a text file begins with the names of its columns; None to recognise it.
+        header: Whether a text file or sheet begins with names of columns; None to recognise it.
         encoding: Of a text file, see ``read_table``.
         hidden: Sizes of the hidden layers.
         task: ``"regression"``, ``"classification"``, or ``"auto"``, see ``recognise_task``.

@@ -47,6 +47,7 @@ class Table:
         named: Whether the file names them itself.
         targets: The columns to predict if nobody says otherwise.
         format: How the file was understood, in a few words.
+        delimiter: What separates columns; a comma if the file is no text.
         decimal: The decimal sign of numbers in strings.
         lines: The line of the file (K,) that each sample is in; None if they count from 1.
     """
@@ -56,6 +57,7 @@ class Table:
     named: bool
     targets: tuple[str, ...]
     format: str
+    delimiter: str = ","
     decimal: str = "."
     lines: IntArray | None = None
 
@@ -89,7 +91,7 @@ class Table:
         if column.dtype.kind in "biuf":
             self._numbers(name, faults)
         else:
-            cells = [cell.strip() for cell in self._strings(name)]
+            cells = [cell.strip() for cell in self.cells(name)]
             missing = np.array([cell.lower() in MISSING_LABELS for cell in cells])
             faults.note(name, self._rows(missing), itertools.repeat(""))
             if 4 * max(map(len, cells)) * len(cells) > MAX_BYTES:  # NumPy pads all to the longest
@@ -109,7 +111,7 @@ class Table:
             bad = ~np.isfinite(values)
             faults.note(name, self._rows(bad), map(str, values[bad]))
             return values
-        cells = self._strings(name)
+        cells = self.cells(name)
         if all(map(is_boolean, cells)):
             return np.array([BOOLEANS[cell.strip().lower()] for cell in cells])
         values = to_floats(cells, self.decimal)
@@ -119,8 +121,8 @@ class Table:
         faults.note(name, self._rows(bad), (cells[i] for i in np.flatnonzero(bad)))
         return values
 
-    def _strings(self, name: str) -> list[str]:
-        """The cells of a column that is not one of numbers."""
+    def cells(self, name: str) -> list[Any]:
+        """A column (K,) as Python values, none of them bytes."""
         cells = self.columns[name].tolist()
         try:
             return [cell.decode() if isinstance(cell, bytes) else cell for cell in cells]

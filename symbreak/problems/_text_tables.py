@@ -6,11 +6,13 @@ import csv
 import gzip
 import io
 import re
+import warnings
+import zipfile
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import numpy as np
 from numpy.dtypes import StringDType
 
 from symbreak._support.checks import IntArray, shown
+from symbreak._support.extras import how_to_install
 from symbreak.problems._tables import (
     MAX_BYTES,
     MISSING,
@@ -61,10 +64,41 @@ Row = tuple[int, list[str]]
 def read_text(path: Path, header: bool | None, encoding: str | None) -> Table:
     """Read a text file, compressed or not; delimiter and header are recognised."""
     text = _Text.of(path, _decoded(path, _content(path), encoding))
-    delimiters = ["\t"] if ".tsv" in path.suffixes else list(DELIMITERS)
-    if text.delimiter:
-        delimiters = [text.delimiter]
-    samples = {delimiter: text.sample(delimiter) for delimiter in delimiters}
+    return _read(text, "\t" if ".tsv" in path.suffixes else "".join(DELIMITERS), header)
+
+
+def read_excel(path: Path, header: bool | None) -> Table:
+    """Read the first sheet of a spreadsheet, with the values that its formulas had when saved."""
+    try:
+        from openpyxl import load_workbook
+    except ModuleNotFoundError:
+        raise ValueError(
+            f".xlsx files need openpyxl; install it with: {how_to_install('excel')}"
+        ) from None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            large = sum(member.file_size for member in archive.infolist()) > MAX_BYTES
+        rows: list[tuple[Any, ...]] = []
+        if not large:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about looks that it does not read
+                book = load_workbook(path, read_only=True, data_only=True)
+                rows = list(book.worksheets[0].iter_rows(values_only=True))
+                book.close()
+    except Exception as error:  # on damaged bytes openpyxl raises whatever Python does
+        raise ValueError(f"{path} is not an .xlsx file, or is damaged ({error}).") from None
+    if large:
+        raise too_large(path)
+    width = max((i for row in rows for i, cell in enumerate(row, 1) if cell is not None), default=0)
+    lines = io.StringIO()
+    csv.writer(lines).writerows(row[:width] for row in rows)
+    table = _read(_Text.of(path, lines.getvalue().encode()), ",", header)
+    return replace(table, format="the first sheet" + ("" if table.named else ", no header"))
+
+
+def _read(text: _Text, delimiters: str, header: bool | None) -> Table:
+    path = text.path
+    samples = {one: text.sample(one) for one in text.delimiter or delimiters}
     delimiter = _likeliest(samples)
     first = [row for _, row in samples[delimiter]]
     if len(first) < 2:  # or says why not
@@ -83,7 +117,7 @@ def read_text(path: Path, header: bool | None, encoding: str | None) -> Table:
     lines, cells, decimal = _read_cells(text, delimiter, n_heads, len(names))
     columns = dict(zip(names, cells.T, strict=True))
     words = _format(text, delimiter, decimal, names, named, bool(in_comment))
-    return Table(path, columns, named, names[-1:], words, decimal, lines)
+    return Table(path, columns, named, names[-1:], words, delimiter, decimal, lines)
 
 
 @dataclass(frozen=True)

@@ -323,6 +323,36 @@ def test_predictions_are_those_of_the_model_whatever_the_order_of_the_columns(fo
     assert symbreak_here("predict", folder / "house.json", new).stdout == out.read_text()
 
 
+def test_predictions_can_be_joined_with_the_rows_that_they_are_of(folder):
+    new, out = folder / "keyed.csv", folder / "joined.csv"
+    new.write_text(f"id,area,{NASTY},price\n007,1,2.50,x\n008,4.5,-1,\n")
+    expected = Model.load(folder / "house.json").predict([[1, 2.5], [4.5, -1]]).tolist()
+    assert "Ignored" not in run("predict", folder / "house.json", new, "--keep", "--out", out)
+    rows = list(csv.reader(io.StringIO(out.read_text())))
+    assert rows[0] == ["id", "area", NASTY, "price", "predicted price"]
+    assert [row[:4] for row in rows[1:]] == [["007", "1", "2.50", "x"], ["008", "4.5", "-1", ""]]
+    assert [float(row[4]) for row in rows[1:]] == expected
+    text = run("predict", folder / "house.json", new, "--key", "id, area", "--digits", "3")
+    rows = [f"{key},{value:.3g}" for key, value in zip(("007,1", "008,4.5"), expected, strict=True)]
+    assert text == f"Ignored: price id,area,price {' '.join(rows)}"
+    with pytest.raises(ValueError, match=r"unknown column of keyed.csv 'it'. Known: id, area"):
+        run("predict", folder / "house.json", new, "--key", "it")
+
+
+def test_predictions_are_written_in_the_dialect_of_the_data(folder):
+    new = folder / "german.csv"
+    new.write_text(f"area;{NASTY};note\n1;2,5;a b\n4,5;-1;c\n")
+    expected = Model.load(folder / "house.json").predict([[1, 2.5], [4.5, -1]]).tolist()
+    lines = symbreak("predict", folder / "house.json", new, "--key", "note").stdout.splitlines()
+    assert lines == [
+        "note;price",
+        *(
+            f"{note};{value!r}".replace(".", ",")
+            for note, value in zip(("a b", "c"), expected, strict=True)
+        ),
+    ]
+
+
 def test_a_model_of_columns_without_names_takes_them_as_they_stand(folder):
     (folder / "new.csv").write_text("a,b\n1,2.5\n4.5,-1\n")
     result = symbreak_here("predict", folder / "kind.json", folder / "new.csv")

@@ -1,5 +1,6 @@
 """Data files: every dialect read right, everything else refused in words."""
 
+import datetime
 import gzip
 import io
 import zipfile
@@ -380,9 +381,29 @@ def test_two_arrays_of_one_name_are_refused(tmp_path):
         read_table(tmp_path / "a.npz")
 
 
+def test_a_spreadsheet_is_read_as_what_its_cells_hold(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["a", "kind", "day", "gap", None], [0.1, "red", datetime.date(2026, 1, 2), 1], []):
+        sheet.append(row)
+    sheet.append([-3, "7", datetime.date(2026, 1, 3), None, None])
+    book.save(tmp_path / "a.xlsx")
+    table = read_table(tmp_path / "a.xlsx")
+    assert table.names == ("a", "kind", "day", "gap")
+    assert table.format == "the first sheet"
+    assert table.numbers(["a"]).tolist() == [[0.1], [-3]]
+    assert table.labels("kind").tolist() == ["red", "7"]
+    with pytest.raises(ValueError, match=r"'day' has dates or times in row 2 .* missing .* row 4"):
+        table.numbers(["day", "gap"])
+    content = (tmp_path / "a.xlsx").read_bytes()
+    for damaged in (b"", b"a,b\n1,2\n", content[:-40], content[:400] + content[500:]):
+        with pytest.raises(ValueError, match=r"not an \.xlsx file, or is damaged"):
+            read_table(written(tmp_path, damaged, "b.xlsx"))
+
+
 def test_parquet_types_are_numbers_labels_or_refused(tmp_path):
     pa = pytest.importorskip("pyarrow")
-    import datetime
     import decimal
 
     import pyarrow.parquet as pq

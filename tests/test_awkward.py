@@ -24,7 +24,7 @@ from symbreak import (
 from symbreak.analysis import Results, write_report
 from symbreak.estimators import EvolvedAutoencoder, EvolvedMLPClassifier, EvolvedMLPRegressor
 from symbreak.experiments import Store, StoreError, StudySpec, check_store, merge_stores, run_study
-from symbreak.export import to_c, to_onnx, to_python
+from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.inspection import scores, sensitivity
 from symbreak.optimizers import Optimizer
 from symbreak.polish import polish
@@ -238,6 +238,7 @@ PROBLEMS = [
     door(Model.from_json, MODEL.to_json()),
     door(to_c, MODEL, "model", real="double"),
     door(to_python, MODEL),
+    door(to_latex, MODEL, 5),
     door(to_onnx, MODEL),
     door(scores, MODEL, PROBLEM),
     door(sensitivity, MODEL),

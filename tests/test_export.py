@@ -2,6 +2,8 @@
 
 import ctypes
 import json
+import math
+import re
 import subprocess
 import sys
 
@@ -11,7 +13,7 @@ import pytest
 
 from symbreak import Topology
 from symbreak.activations import ACTIVATIONS
-from symbreak.export import to_c, to_onnx, to_python
+from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.models import Model
 from symbreak.network import hidden_outputs
 from symbreak.problems import Scaling
@@ -273,6 +275,56 @@ def test_logistic_neurons_that_are_nearly_off_are_exported_exactly(compiled):
     found["onnx"] = session.run(["y"], {"x": X})[0]
     for values in found.values():
         assert np.allclose(values, truth, rtol=1e-14, atol=0)
+
+
+def from_latex(text):
+    """A function of one sample that does what the equations say."""
+    lines = [line for line in text.splitlines() if "&=" in line and "{i}" not in line]
+    code = "\n".join(line.strip().removesuffix(r" \\") for line in lines if "z" not in line)
+    for found, meant in (
+        (r"\\cdot 10\^\{(-?\d+)\}", r"* 1e\1"),
+        (r"([xhy])_\{(\d+)(?:,(\d+))?\}", r"\1_\2_\3"),
+        (r"\\operatorname\{(\w+)\}", r"\1"),
+        (r"\\(left|right)", ""),
+        (r"\\,", " * "),
+        (r"\\", ""),
+        ("&=", "="),
+    ):
+        code = re.sub(found, meant, code)
+
+    def outputs(x):
+        scope = {f"x_{i}_": value for i, value in enumerate(x, start=1)}
+        scope |= {"tanh": math.tanh, "sin": math.sin, "softsign": lambda z: z / (1 + abs(z))}
+        scope["sigma"] = lambda z: 1 / (1 + math.exp(-z))
+        exec(compile(code, "model.tex", "exec"), scope)
+        return [scope[f"y_{i}_"] for i in range(1, 1 + sum(key.startswith("y_") for key in scope))]
+
+    return outputs
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_latex_is_the_formula_of_the_model(name):
+    model = MODELS[name]
+    X = samples(model, 200)
+    outputs = from_latex(to_latex(model, digits=17))
+    found = np.array([outputs(row) for row in X.tolist()])
+    if model.output == "softmax":
+        found = np.exp(found) / np.exp(found).sum(axis=1, keepdims=True)
+    assert np.allclose(found, model.outputs(X), rtol=1e-12, atol=1e-12 * magnitudes(model, X).max())
+
+
+def test_latex_is_readable_and_names_inject_nothing():
+    one = Scaling.identity(1)
+    fields = {"inputs": one, "targets": one, "theta": [2.0, -0.5], "output_weights": [[-1e-7], [3]]}
+    for nasty in NASTY:
+        text = to_latex(random_model("1-1-1", **fields, feature_names=(nasty,)))
+        comments, equations = text.split(r"\begin{align*}")
+        assert all(line.startswith("% ") for line in comments.splitlines())
+        assert comments.isascii()
+        assert equations.split("\n")[1:3] == [
+            r"  h_{1,1} &= \tanh\left(2\,x_{1} - 0.5\right) \\",
+            r"  y_{1} &= - 1 \cdot 10^{-7}\,h_{1,1} + 3",
+        ]
 
 
 def test_a_missing_onnx_is_named(monkeypatch):

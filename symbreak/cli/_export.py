@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,15 +11,15 @@ import typer
 from symbreak._support.checks import check_choice
 from symbreak._support.writing import write_bytes
 from symbreak.cli._console import check_out, console, shown
-from symbreak.export import to_c, to_onnx, to_python
+from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.models import Model
 
-SUFFIXES = {"c": ".c", "python": ".py", "onnx": ".onnx"}
+SUFFIXES = {"c": ".c", "python": ".py", "onnx": ".onnx", "latex": ".tex"}
 
 
 def export_command(
     model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
-    to: Annotated[str, typer.Option(help="c, python or onnx.")],
+    to: Annotated[str, typer.Option(help="c, python, onnx or latex.")],
     out: Annotated[
         Path | None, typer.Option(help="The file to write (default: the model's name)")
     ] = None,
@@ -26,18 +27,25 @@ def export_command(
     real: Annotated[str, typer.Option(help="double, or float for small processors, in C.")] = (
         "double"
     ),
+    digits: Annotated[int, typer.Option(min=1, max=17, help="Of a number in LaTeX.")] = 5,
 ) -> None:
-    """Write a model as C99, as Python without packages, or as ONNX; scalings are in it."""
+    """Write a model as C99, as Python without packages, as ONNX or as a formula in LaTeX.
+
+    The scalings of the data are in it.
+    """
     check_choice("format", to, SUFFIXES)
     network = Model.load(model)
     out = model.with_suffix(SUFFIXES[to]) if out is None else out
     check_out("--out", out)
     if out.resolve() == model.resolve():
         raise ValueError(f"--out must be another file than the model, got {out}.")
-    if to == "onnx":
-        content = to_onnx(network)
-    else:
-        source = to_python(network) if to == "python" else to_c(network, name, real)  # type: ignore[arg-type]
-        content = source.encode("ascii")
+    exports: dict[str, Callable[[], str | bytes]] = {
+        "c": lambda: to_c(network, name, real),  # type: ignore[arg-type]
+        "python": lambda: to_python(network),
+        "onnx": lambda: to_onnx(network),
+        "latex": lambda: to_latex(network, digits),
+    }
+    content = exports[to]()
+    content = content.encode("ascii") if isinstance(content, str) else content
     write_bytes(out, content)
     console.print(f"Saved in {shown(out)}")

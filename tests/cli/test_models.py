@@ -428,7 +428,7 @@ def test_tables_of_a_training_fit_a_narrow_terminal(folder):
 
 def test_exports_give_the_numbers_of_the_model(folder):
     model = Model.load(folder / "house.json")
-    for kind, suffix in (("c", ".c"), ("python", ".py"), ("onnx", ".onnx")):
+    for kind, suffix in (("c", ".c"), ("python", ".py"), ("onnx", ".onnx"), ("latex", ".tex")):
         assert "Saved in" in run("export", folder / "house.json", "--to", kind)
         assert (folder / f"house{suffix}").stat().st_size > 100
     scope = {}

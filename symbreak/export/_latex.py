@@ -1,0 +1,89 @@
+"""A model as the formula that it is, in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from symbreak._support.checks import Array, check_count
+from symbreak.export._parts import check_model, facts, labels, quoted
+from symbreak.models import Model
+
+#: How an activation is applied.
+ACTIVATIONS = {
+    "tanh": r"\tanh\left(z\right)",
+    "sin": r"\sin\left(z\right)",
+    "softsign": r"\operatorname{softsign}\left(z\right)",
+    "logistic": r"\sigma\left(z\right)",
+    "relu": r"\max\left(0, z\right)",
+}
+#: What readers may want to be told.
+DEFINITIONS = {
+    "softsign": r"\operatorname{softsign}\left(z\right) &= \frac{z}{1 + \left|z\right|}",
+    "logistic": r"\sigma\left(z\right) &= \frac{1}{1 + e^{-z}}",
+}
+
+
+def to_latex(model: Model, digits: int = 5) -> str:
+    """Equations, a line for each neuron, from inputs to targets in the units of the data.
+
+    Inputs are ``x_1, x_2, ...``, neuron n of hidden layer l is ``h_{l,n}``, outputs are
+    ``y_1, y_2, ...``; comments name them. The scalings of the data are within the numbers, which
+    have so many ``digits``; with 17 the formula is that of the model.
+
+    Raises:
+        ValueError: if ``digits`` is not an integer of 1 or more.
+    """
+    check_model(model)
+    digits = min(check_count("digits", digits, 1), 17)
+    net, lines = model.topology, []
+    kind = ACTIVATIONS[net.activation.name]
+    names = [f"x_{{{i}}}" for i in range(1, net.n_inputs + 1)]
+    for number, (weights, biases) in enumerate(_hidden_layers(model), start=1):
+        sums = [_sum(row, names, bias, digits) for row, bias in zip(weights, biases, strict=True)]
+        names = [f"h_{{{number},{n}}}" for n in range(1, len(sums) + 1)]
+        lines += [f"{h} &= {kind.replace('z', z)}" for h, z in zip(names, sums, strict=True)]
+    weights, biases = _output_layer(model)
+    for i, (row, bias) in enumerate(zip(weights, biases, strict=True), start=1):
+        lines.append(f"y_{{{i}}} &= {_sum(row, names, bias, digits)}")
+    if model.output == "softmax":
+        lines.append(r"p_{i} &= e^{y_{i}} / \sum_{j} e^{y_{j}}")
+    if net.activation.name in DEFINITIONS:
+        lines.append(DEFINITIONS[net.activation.name])
+    legend = [f"x_{i} is {quoted(name)}" for i, name in enumerate(model.feature_names, start=1)]
+    outputs = labels(model) or model.target_names
+    legend += [f"y_{i} is {quoted(name)}" for i, name in enumerate(outputs, start=1)]
+    head = "".join(f"% {fact}\n" for fact in (facts(model)[0], *legend))
+    body = " \\\\\n".join(f"  {line}" for line in lines)
+    return f"{head}\\begin{{align*}}\n{body}\n\\end{{align*}}\n"
+
+
+def _hidden_layers(model: Model) -> list[tuple[Array, Array]]:
+    """Weights (n, fan-in) and biases (n,) of each layer; the first reads inputs as they are."""
+    layers = [(layer[:, :-1], layer[:, -1]) for layer in model.topology.layers(model.theta)]
+    weights, biases = layers[0]
+    weights = weights / model.inputs.scale
+    return [(weights, biases - weights @ model.inputs.mean), *layers[1:]]
+
+
+def _output_layer(model: Model) -> tuple[Array, Array]:
+    """Weights (q, n) and biases (q,), which give targets in their units."""
+    n = model.topology.hidden[-1]
+    weights, biases = model.output_weights[:n].T, model.output_weights[n:].sum(axis=0)
+    scale, mean = model.targets.scale, model.targets.mean  # the identity for classes
+    return weights * scale[:, None], biases * scale + mean
+
+
+def _sum(weights: Array, names: Sequence[str], bias: float, digits: int) -> str:
+    """The terms of a weighted sum, each with its sign."""
+    terms = [(w, rf"\,{name}") for w, name in zip(weights, names, strict=True)]
+    if bias or not np.any(weights):
+        terms.append((bias, ""))
+    text = " ".join(f"{'-' if w < 0 else '+'} {_number(abs(w), digits)}{name}" for w, name in terms)
+    return text.removeprefix("+ ")
+
+
+def _number(value: float, digits: int) -> str:
+    mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa

@@ -43,7 +43,7 @@ BUILT_IN = ("smoke", "quick", "paper", "beyond")
 STUDY_KEYS = ("name", "problems", "methods", "repetitions", "seed", "data_seed", "data")
 TABLES = ("budgets", "problem", "method", "data_file")
 FILE_KEYS = (
-    *("file", "targets", "ignore", "header", "hidden", "task", "validation", "test"),
+    *("file", "targets", "ignore", "header", "encoding", "hidden", "task", "validation", "test"),
     "max_evaluations",
 )
 

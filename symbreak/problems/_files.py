@@ -92,6 +92,8 @@ def read_problem(
         ValueError: if the file is not such a table, or has too few rows for the shares.
     """
     check_text("name", name)
+    if isinstance(data, Table) and (header is not None or encoding is not None):
+        raise ValueError("header and encoding are for files; give them to read_table.")
     table = data
     if not isinstance(table, Table):
         table = read_table(table, header=header, encoding=encoding)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from symbreak.problems import read_problem
+from symbreak.problems import read_problem, read_table
 from tests.problems.test_tables import written
 
 
@@ -83,6 +83,17 @@ def test_the_target_is_the_last_column_that_is_not_ignored(tmp_path):
     path = written(tmp_path, "a,b,c,\n" + "".join(f"{i},{i * i},{i}.5,\n" for i in range(9)))
     problem = read_problem(path, name="p", ignore="column 4")
     assert (problem.feature_names, problem.target_names) == (("a", "b"), ("c",))
+
+
+def test_a_table_that_was_read_makes_the_same_problem(tmp_path):
+    path = flowers(tmp_path, ["x", "y"] * 20)
+    table = read_table(path)
+    assert (
+        read_problem(table, name="a", task="auto").digest
+        == read_problem(path, name="a", task="auto").digest
+    )
+    with pytest.raises(ValueError, match="header and encoding are for files"):
+        read_problem(table, name="a", header=True)
 
 
 def test_a_class_may_be_called_none(tmp_path):

@@ -31,8 +31,8 @@ def main(out=OUT, budget=30_000):
         with Store(Path(folder, "study.db"), create=False) as store:
             results = Results.of(store)
     print(results.pairwise[["a", "b", "p", "p_holm", "a12"]].to_string(index=False))
-    looks = results.looks("DE")
-    save_chart(convergence_chart(results.curves, "mine", looks), out)
+    styles = results.styles("DE")
+    save_chart(convergence_chart(results.curves, "mine", styles), out)
 
 
 if __name__ == "__main__":

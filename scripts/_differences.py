@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from _claims import REPETITIONS
 
 from symbreak.analysis import Results
-from symbreak.analysis._claims import REPETITIONS
 from symbreak.analysis._paper import PAPER_METHODS, TABLE_1
 
 SHARES = (0.4, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -181,7 +181,11 @@ def _by_budget(results: Results, problem: str, family: str) -> list[tuple[str, s
 def _stopped_earlier(results: Results, problem: str, share: float) -> Results:
     """The runs of a problem as they were at a share of their budget."""
     runs = results.runs[results.runs["problem"] == problem]
-    rates = results.rates[results.rates["problem"] == problem] if len(results.rates) else ()
+    rates = (
+        results.part_errors[results.part_errors["problem"] == problem]
+        if len(results.part_errors)
+        else ()
+    )
     curves = rates if len(rates) else results.curves[results.curves["problem"] == problem]
     until = curves[curves["evaluations"] <= share * runs["max_evaluations"].max()]
     names = ["problem", "method", "repetition"]

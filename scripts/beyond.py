@@ -39,8 +39,9 @@ def read(stores: list[str]) -> pd.DataFrame:
     frames, curves = [], []
     for path in stores:
         with Store(path, create=False) as store:
-            frames.append(store.frame().assign(store=path))
-            curves.append(store.curves().assign(store=path))
+            found = store.frames()
+        frames.append(found.runs.assign(store=path))
+        curves.append(found.curves.assign(store=path))
     repetition = ["problem", "method", "settings", "repetition"]
     runs = pd.concat(frames).drop_duplicates(repetition, keep="last")
     keys = ["store", "problem", "method", "repetition"]

@@ -23,7 +23,7 @@ COSTS = ARCHIVE / "costs.csv"
 def measured() -> pd.DataFrame:
     """Seconds of each run, what a dry run estimates, and whether it ended as the committed one."""
     rows = []
-    known = Archive(ARCHIVE).frame().set_index("key")["error"]
+    known = Archive(ARCHIVE).runs().set_index("key")["error"]
     for run in track(list(StudySpec.load("paper").first_runs()), "Runs"):
         seconds_per_evaluation(run, at_least=0)  # loads compiled code
         estimate = seconds_per_evaluation(run) * run.max_evaluations

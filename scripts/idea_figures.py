@@ -8,10 +8,10 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 import pandas as pd
+from _idea_charts import GOLD, STAR, breaking_chart, separation_chart
 
 from symbreak import Evaluator, Problem, Topology, symmetry
-from symbreak.analysis import breaking_chart, save_chart, separation_chart
-from symbreak.analysis._idea_chart import GOLD, STAR
+from symbreak.analysis import save_chart
 from symbreak.analysis._style import styled
 
 FOLDER = Path(__file__).parent.parent / "docs" / "figures"

@@ -31,7 +31,7 @@ def run(path: str, study: str, problems: list[str], workers: int) -> None:
     """Do what is missing, problem by problem, and add it to the archive."""
     archive, file = STUDIES / study, STUDIES / f"{study}.toml"
     spec = StudySpec.load(file if file.exists() else study)
-    known = Archive(archive).keys if archive.exists() else frozenset()
+    known = frozenset(Archive(archive).runs()["key"]) if archive.exists() else frozenset()
     with Store(path) as store:
         for problem in problems:
             part = dataclasses.replace(spec, problems=(problem,))
@@ -45,8 +45,8 @@ def run(path: str, study: str, problems: list[str], workers: int) -> None:
 def compare(path: str, study: str) -> None:
     """Say how many runs of a store ended as those of the archive, and what the means are."""
     with Store(path, create=False) as store:
-        here = store.frame()
-    there = Archive(STUDIES / study).frame()
+        here = store.runs()
+    there = Archive(STUDIES / study).runs()
     both = here.merge(there, on="key", suffixes=("", "_there"))
     compared = ["error", "network_error", "table_error", "evaluations"]
     same = np.all([both[name] == both[f"{name}_there"] for name in compared], axis=0)

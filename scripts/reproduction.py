@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+from _claims import INCOMPLETE, NOT_RUN, REPETITIONS, WORDS, paper_claims
 from _differences import (
     METHODS,
     STUDY,
@@ -19,15 +20,16 @@ from _differences import (
     sign,
     steps,
 )
+from _readings import READINGS, both_readings, verdicts
 
 from symbreak.analysis import Results
-from symbreak.analysis._claims import INCOMPLETE, NOT_RUN, REPETITIONS, WORDS, paper_claims
 from symbreak.analysis._paper import PAPER_METHODS, TABLE_1
 from symbreak.experiments import Archive, StudySpec
 
 ROOT = Path(__file__).parent.parent
 ARCHIVE = ROOT / "studies" / "paper"
 COSTS = ARCHIVE / "costs.csv"  # by scripts/costs.py
+OTHER = ROOT / "studies" / "paper-sigma-0.3"
 SENSITIVITY = ROOT / "studies" / "sensitivity"
 PAGE = ROOT / "docs" / "reproduction.md"
 
@@ -112,6 +114,7 @@ most on an older processor, which takes about twice as long. In brackets the est
 def page() -> str:
     """The whole page."""
     results, spec = Results.of(Archive(ARCHIVE)), StudySpec.load("paper")
+    other = Results.of(Archive(OTHER)) if OTHER.exists() else None
     readings = {STUDY: results}
     for file in sorted(SENSITIVITY.glob("*.toml"), key=lambda path: path.stem):
         readings[file.stem] = Results.of(Archive(file.with_suffix("")))
@@ -120,7 +123,8 @@ def page() -> str:
         _progress(results, spec),
         _agreement(results),
         _table(results),
-        _claims(results),
+        _claims(results, other),
+        both_readings(results, other, StudySpec.load(f"{OTHER}.toml")) if other else (),
         differences(results, readings),
         sensitivity(readings),
         steps(readings),
@@ -223,9 +227,10 @@ def _pairs(results: Results) -> Iterator[str]:
     yield ""
 
 
-def _claims(results: Results) -> Iterator[str]:
+def _claims(results: Results, other: Results | None) -> Iterator[str]:
     """The statements of the paper, problem by problem, below the curves that they speak of."""
     yield CLAIMS_TEXT
+    again = verdicts(other) if other else {}
     complete = set(complete_families(results)["problem"])
     for problem, claims in paper_claims(results).groupby("problem", sort=False):
         yield f"### {problem}"
@@ -233,12 +238,18 @@ def _claims(results: Results) -> Iterator[str]:
         if problem in complete:
             yield from (_figure(problem, family) for family in PAPER_METHODS)
             yield ""
-        yield f"| the paper, {FIGURES[problem]} | verdict | numbers here |"
-        yield "|---|---|---|"
+        second = f" first step {READINGS[1]} |" if other else ""
+        yield f"| the paper, {FIGURES[problem]} | verdict | numbers here |{second}"
+        yield f"|---|---|---|{'---|' if other else ''}"
         for row in claims.itertuples():
-            word = f"**{row.verdict}**" if row.verdict == WORDS[False] else row.verdict
-            yield f"| {row.claim} | {word} | {row.numbers} |"
+            cells = [row.claim, _bold(row.verdict), row.numbers]
+            cells += [_bold(again.get((problem, row.claim), ""))] if other else []
+            yield f"| {' | '.join(cells)} |"
         yield ""
+
+
+def _bold(verdict: str) -> str:
+    return f"**{verdict}**" if verdict == WORDS[False] else verdict
 
 
 def _figure(problem: str, family: str) -> str:

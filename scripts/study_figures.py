@@ -20,10 +20,11 @@ from symbreak.analysis import (
     part_convergence_charts,
     save_chart,
 )
+from symbreak.analysis._charts import quartiles
+from symbreak.analysis._lineup import ROLE_STYLES
 from symbreak.analysis._paper import PAPER_METHODS
-from symbreak.analysis._style import GREY, ROLE_LOOKS, log_ticks, styled, titled
-from symbreak.analysis._thinning import quartiles
-from symbreak.experiments import read_archive
+from symbreak.analysis._style import GREY, log_ticks, styled, titled
+from symbreak.experiments import Archive
 
 ROOT = Path(__file__).parent.parent
 STUDY, PROBLEM = ROOT / "studies" / "paper", "sinc"
@@ -38,8 +39,8 @@ ROLES = {"plain": WITHOUT, "proximity": WITH}
 
 def curves() -> pd.DataFrame:
     """Quartiles of the best error so far, by family and with or without breaking."""
-    with read_archive(STUDY) as archive:
-        runs, every = archive.frame(), archive.curves()
+    frames = Archive(STUDY).frames()
+    runs, every = frames.runs, frames.curves
     methods = runs[["method", "family", "role"]].drop_duplicates()
     chosen = every[every["problem"] == PROBLEM].merge(methods, on="method")
     chosen = chosen[chosen["role"].isin(ROLES)]
@@ -59,7 +60,7 @@ def panel(data: pd.DataFrame, family: str, low: float, high: float) -> alt.Layer
     )
     x = alt.X("evaluations:Q", title="networks evaluated", axis=alt.Axis(format="~s"))
     y = alt.Y("median:Q", scale=scale, axis=axis)
-    colors = [ROLE_LOOKS[role].color for role in ROLES]
+    colors = [ROLE_STYLES[role].color for role in ROLES]
     color = alt.Color(
         "breaking:N", scale=alt.Scale(domain=[WITHOUT, WITH], range=colors), legend=None
     )
@@ -109,12 +110,12 @@ def convergence(results: Results) -> Iterator[tuple[Path, alt.TopLevelMixin]]:
     for problem, family in complete_families(results)[["problem", "family"]].itertuples(
         index=False
     ):
-        looks = results.looks(family, problem)
+        styles = results.styles(family, problem)
         if results.facts[problem]["task"] == "classification":
-            chart = part_convergence_charts(results.rates, results.runs, problem, looks)
+            chart = part_convergence_charts(results.part_errors, results.runs, problem, styles)
             what = "error rates"
         else:
-            chart, what = convergence_chart(results.curves, problem, looks), "training error"
+            chart, what = convergence_chart(results.curves, problem, styles), "training error"
         names = results.lineup.short_names(family)
         three = PAPER_METHODS[family]
         ends = ", ".join(f"{names[m]} {medians[problem, m]:.2g}" for m in three)
@@ -123,8 +124,7 @@ def convergence(results: Results) -> Iterator[tuple[Path, alt.TopLevelMixin]]:
 
 
 if __name__ == "__main__":
-    with read_archive(STUDY) as archive:
-        results = Results.of(archive)
+    results = Results.of(Archive(STUDY))
     save_chart(figure(), FIGURE)
     save_chart(table(results), TABLE)
     CURVES.mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ from _pages import filled
 
 from symbreak.analysis import Results
 from symbreak.analysis._paper import PAPER_METHODS, TABLE_1
-from symbreak.experiments import read_archive
+from symbreak.experiments import Archive
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -108,8 +108,7 @@ def speed_section() -> str:
 
 def study_section() -> str:
     """Errors with and without breaking on every complete problem, for the README."""
-    with read_archive(STUDY) as archive:
-        results = Results.of(archive)
+    results = Results.of(Archive(STUDY))
     families = complete_families(results)
     medians = results.runs.groupby(["problem", "method"])["table_error"].median()
     lines = [

@@ -1,44 +1,18 @@
-"""From records to statistics, charts and a report; needs the extra ``symbreak[report]``."""
+"""From records to statistics, charts and a report; charts need the extra ``symbreak[report]``."""
+
+from typing import Any
 
 from symbreak._support.extras import how_to_install
-
-try:
-    import altair as _altair  # noqa: F401
-    import jinja2 as _jinja2  # noqa: F401
-    import vl_convert as _vl_convert  # noqa: F401
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f"charts and reports need {error.name}: {how_to_install('report')}", name=error.name
-    ) from None
-
-from symbreak.analysis._agreement import agreement
-from symbreak.analysis._alignment_charts import draws_chart, match_chart
-from symbreak.analysis._charts import (
-    box_chart,
-    convergence_chart,
-    ecdf_chart,
-    modified_chart,
-    part_box_charts,
-    part_convergence_charts,
-    spread_chart,
-)
-from symbreak.analysis._fit_chart import fit_chart
-from symbreak.analysis._idea_chart import breaking_chart, separation_chart
-from symbreak.analysis._lineup import Lineup
-from symbreak.analysis._matrix_charts import heat_map, significance_chart
-from symbreak.analysis._network_chart import network_chart
-from symbreak.analysis._paper import paper_significance, paper_table
-from symbreak.analysis._problem_chart import problem_chart
-from symbreak.analysis._relative_chart import relative_chart
-from symbreak.analysis._report import Report, write_report
+from symbreak.analysis._lineup import Lineup, styles_of
+from symbreak.analysis._paper import agreement, paper_significance, paper_table
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import (
     ideal_against_approximate,
     kruskal_wallis,
+    overall_ranks,
     pairwise,
     summary,
 )
-from symbreak.analysis._style import looks_of, save_chart
 from symbreak.analysis._targets import (
     ecdf,
     evaluations_to_targets,
@@ -46,8 +20,43 @@ from symbreak.analysis._targets import (
     speed_up,
     target_table,
 )
-from symbreak.analysis._training_chart import training_chart
 from symbreak.analysis._words import conclusions, summary_sentences
+
+try:
+    from symbreak.analysis._alignment_charts import draws_chart, match_chart
+    from symbreak.analysis._charts import (
+        box_chart,
+        convergence_chart,
+        ecdf_chart,
+        modified_chart,
+        part_box_charts,
+        part_convergence_charts,
+        spread_chart,
+    )
+    from symbreak.analysis._data_charts import (
+        fit_chart,
+        network_chart,
+        problem_chart,
+        training_chart,
+    )
+    from symbreak.analysis._overview_charts import (
+        heat_map,
+        rank_chart,
+        relative_chart,
+        significance_chart,
+    )
+    from symbreak.analysis._report import Report, write_report
+    from symbreak.analysis._style import save_chart
+except ModuleNotFoundError as error:
+    _missing = error.name
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise ModuleNotFoundError(
+            f"charts and reports need {_missing}: {how_to_install('report')}", name=_missing
+        )
+
 
 __all__ = [
     "Lineup",
@@ -55,7 +64,6 @@ __all__ = [
     "Results",
     "agreement",
     "box_chart",
-    "breaking_chart",
     "conclusions",
     "convergence_chart",
     "draws_chart",
@@ -67,22 +75,23 @@ __all__ = [
     "heat_map",
     "ideal_against_approximate",
     "kruskal_wallis",
-    "looks_of",
     "match_chart",
     "modified_chart",
     "network_chart",
+    "overall_ranks",
     "pairwise",
     "paper_significance",
     "paper_table",
     "part_box_charts",
     "part_convergence_charts",
     "problem_chart",
+    "rank_chart",
     "relative_chart",
     "save_chart",
-    "separation_chart",
     "significance_chart",
     "speed_up",
     "spread_chart",
+    "styles_of",
     "summary",
     "summary_sentences",
     "target_table",

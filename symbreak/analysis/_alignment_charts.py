@@ -16,7 +16,7 @@ from symbreak._support.checks import (
     check_text,
     check_vectors,
 )
-from symbreak.analysis._network_chart import NEGATIVE, POSITIVE
+from symbreak.analysis._data_charts import NEGATIVE, POSITIVE
 from symbreak.analysis._style import GREY, styled, titled
 from symbreak.symmetry import AlignedDraws
 from symbreak.symmetry.networks import Comparison

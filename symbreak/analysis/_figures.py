@@ -15,10 +15,11 @@ import altair as alt
 import vl_convert
 
 from symbreak._support.checks import shown
+from symbreak._support.extras import CHART_FORMATS
 from symbreak._support.processes import detached_start, end_with_parent
 from symbreak._support.writing import write_bytes
 
-FORMATS = ("svg", "png", "pdf")
+FORMATS = tuple(name[1:] for name in CHART_FORMATS if name != ".html")
 #: Enough for print and for screens; PNG takes a third of the time and space.
 USUAL_FORMATS = ("svg", "pdf")
 

@@ -1,17 +1,17 @@
-"""Who is compared with whom: the methods of some runs by family and role, as the runs say it."""
+"""Who is compared with whom, the methods of some runs by family and role; and how each is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import NamedTuple
 
 import pandas as pd
 
-from symbreak._support.checks import check_kind, shown
-from symbreak.analysis._paper import PAPER_METHODS
-
+#: Families in the order of the paper's table.
+FAMILIES = ("DE", "CMA-ES")
 #: What a method is in its family, in the order of tables and legends.
 ROLES = ("plain", "invariant", "proximity", "exhaustive", "variant")
 #: Those that Table 1 compares.
@@ -35,33 +35,17 @@ class Lineup:
 
     members: tuple[Member, ...]
 
-    def __post_init__(self) -> None:
-        members = check_kind("members", self.members, tuple, "of Member(method, family, role)")
-        for member in members:
-            if not isinstance(member, Member) or not all(isinstance(part, str) for part in member):
-                raise ValueError(
-                    f"members must be Member(method, family, role), three texts, got "
-                    f"{shown(member)}."
-                )
-
     @classmethod
     def of(cls, runs: pd.DataFrame) -> Lineup:
         """The methods of a frame with the columns method, family and role."""
-        columns = list(Member._fields)
-        check_kind("runs", runs, pd.DataFrame, "such as Store.frame()")
-        if missing := [column for column in columns if column not in runs]:
-            raise ValueError(f"runs must have the columns {', '.join(columns)}; no {missing[0]!r}.")
-        found = runs.drop_duplicates("method")[columns] if len(runs) else runs[columns]
+        found = runs.drop_duplicates("method")[list(Member._fields)]
         return cls.sorted(Member(*map(str, row)) for row in found.itertuples(index=False))
 
     @classmethod
     def sorted(cls, members: Iterable[Member]) -> Lineup:
         """Put methods in order."""
-        try:
-            found = list(cls(tuple(members)).members)
-        except TypeError:
-            raise ValueError(f"members must be some Members, got {shown(members)}.") from None
-        families = dict.fromkeys([*PAPER_METHODS, *(member.family for member in found)])
+        found = list(members)
+        families = dict.fromkeys([*FAMILIES, *(member.family for member in found)])
         place = {family: i for i, family in enumerate(families)}
         return cls(tuple(sorted(found, key=lambda m: (place[m.family], _rank(m.role), m.method))))
 
@@ -92,3 +76,65 @@ class Lineup:
 
 def _rank(role: str) -> int:
     return ROLES.index(role) if role in ROLES else len(ROLES)
+
+
+class Style(NamedTuple):
+    """How a method is drawn: a colour, and for those who do not see it a dash and a shape."""
+
+    color: str
+    dash: tuple[int, ...]
+    shape: str
+
+
+#: Methods in the order of a chart, and how each is drawn.
+Styles = Mapping[str, Style]
+
+#: By role. A grey and Okabe and Ito's colours, safe for the colour-blind; the blue is a little
+#: lighter, so that all have a contrast of 3 or more on white and on black alike.
+ROLE_STYLES = {
+    "plain": Style("#7f868d", (1, 0), "circle"),
+    "invariant": Style("#d55e00", (2, 2), "triangle-up"),
+    "proximity": Style("#1a7fc1", (6, 2), "square"),
+    "exhaustive": Style("#cc79a7", (10, 3), "cross"),
+}
+#: For variants, and for whatever comes second in its role, in the order of the lineup.
+VARIANT_STYLES = (
+    Style("#009e73", (6, 2, 2, 2), "diamond"),
+    Style("#b8860b", (4, 4), "triangle-down"),
+    Style("#a9746e", (12, 2), "triangle-right"),
+    Style("#8c7b00", (2, 4), "triangle-left"),
+    Style("#7a6fd0", (8, 2, 2, 2, 2, 2), "wedge"),
+)
+
+
+def styles_of(lineup: Lineup) -> dict[str, Style]:
+    """How each method is drawn, in the order of legends; those of a role are alike in all families.
+
+    With more variants than styles, colours come again with the dash and shape of another.
+    """
+    styles = {}
+    for family in lineup.families:
+        free: dict[str, Style | None] = {**ROLE_STYLES}
+        variants = count()
+        for member in lineup.members:
+            if member.family == family:
+                styles[member.method] = free.pop(member.role, None) or _variant(next(variants))
+    return styles
+
+
+def distinct_styles(methods: Iterable[str]) -> dict[str, Style]:
+    """A style of its own for each method, whatever its family and role."""
+    known = [*VARIANT_STYLES, *ROLE_STYLES.values()]
+    return {method: known[i % len(known)] for i, method in enumerate(methods)}
+
+
+def drawn(styles: Styles, methods: Iterable[str]) -> dict[str, Style]:
+    """Those of ``styles`` that are among some methods, in the same order."""
+    there = set(methods)
+    return {method: style for method, style in styles.items() if method in there}
+
+
+def _variant(number: int) -> Style:
+    turn, first = divmod(number, len(VARIANT_STYLES))
+    second = VARIANT_STYLES[(first + turn) % len(VARIANT_STYLES)]
+    return VARIANT_STYLES[first]._replace(dash=second.dash, shape=second.shape)

@@ -1,10 +1,12 @@
-"""Everything that a report shows of a store, computed once."""
+"""Everything that a report shows of some results, computed once."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,20 +17,72 @@ import pandas as pd
 
 from symbreak._support.checks import shown
 from symbreak.analysis import _statistics, _targets
-from symbreak.analysis._agreement import Agreement, agreement
-from symbreak.analysis._fits import Fit, best_fits
-from symbreak.analysis._lineup import Lineup
-from symbreak.analysis._paper import paper_problems
-from symbreak.analysis._style import Look, drawn, looks_of
-from symbreak.experiments import Archive, RunSpec, Store, StudySpec
-from symbreak.problems import problem_names
+from symbreak.analysis._lineup import Lineup, Style, distinct_styles, drawn, styles_of
+from symbreak.analysis._paper import Agreement, agreement, paper_problems
+from symbreak.experiments import Archive, RunSpec, Store, StoreError, StudySpec
+from symbreak.experiments._frames import NAMES
+from symbreak.experiments._identity import Condition, differences
+from symbreak.experiments._imports import own_names
+from symbreak.experiments._study import built_in_text
+from symbreak.inspection import Score, scores
+from symbreak.models import Model
+from symbreak.problems import Problem, load_problem, problem_names
 
 TRACE_POINTS = 300  # per run; charts show fewer
+MAX_NAMES = 20  # more variables than this are not listed
+FRAMES = ("runs", "curves", "part_errors", "traces", "spread")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The best network of a problem and its data, in the units of the data.
+
+    Attributes:
+        problem: With its data.
+        model: The best network.
+        method: What trained it.
+        repetition: In which repetition.
+    """
+
+    problem: Problem
+    model: Model
+    method: str
+    repetition: int
+
+    @property
+    def variables(self) -> str:
+        """The names of inputs and targets in a sentence; nothing if they have none."""
+        inputs, targets = self.model.feature_names, self.model.target_names
+        if not inputs or len(inputs) + len(targets) > MAX_NAMES:
+            return ""
+        words = f"Inputs: {', '.join(inputs)}"
+        return words + (f"; targets: {', '.join(targets)}." if targets else ".")
+
+    def qualities(self) -> list[dict[str, Any]]:
+        """How good the network is on each part of the data, in numbers people know.
+
+        For regression and autoencoding, the coefficient of determination (the mean over targets),
+        and with a single target the root mean squared error in its units. For classification, the
+        share of samples that are classified right.
+        """
+        return [
+            {"part": name, "samples": score.n, **self._quality(score)}
+            for name, score in scores(self.model, self.problem).items()
+        ]
+
+    def _quality(self, score: Score) -> dict[str, float]:
+        if self.model.classes:
+            return {"right": 1 - score.error}
+        known = np.isfinite(score.r2)  # not where a target is constant
+        quality = {"r2": float(score.r2[known].mean())} if known.any() else {}
+        if len(score.rmse) == 1:
+            quality["rmse"] = float(score.rmse[0])
+        return quality
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Frames of a store, and what the statistics make of them.
+    """Frames of stores and archives, and what the statistics make of them.
 
     Problems come in the paper's order, then others by name; methods family by family. What is
     not printable in their names is spelt out.
@@ -36,62 +90,48 @@ class Results:
 
     runs: pd.DataFrame
     curves: pd.DataFrame
-    rates: pd.DataFrame
+    part_errors: pd.DataFrame
     traces: pd.DataFrame
     spread: pd.DataFrame
     failures: pd.DataFrame
     facts: dict[str, dict[str, Any]]
-    studies: list[tuple[str, str]]
     lineup: Lineup
-    folder: Path = Path()  # where data files are looked for
+    studies: list[tuple[str, str, Path]] = field(default_factory=list)  # with a data folder
     fits: dict[str, Fit] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, store: Store | Archive) -> Results:
-        """Read a store, finished or not."""
-        if not all(hasattr(store, frame) for frame in ("frame", "curves", "traces", "spread")):
-            raise ValueError(f"store must be what open_results(path) gives, got {shown(store)}.")
-        runs = _printable_names(store.frame())
-        known = problem_names()
-        found = list(dict.fromkeys(runs["problem"]))
-        ordered = [p for p in known if p in found] + [p for p in found if p not in known]
-        runs = runs.sort_values(
-            "problem", key=lambda names: names.map(ordered.index), kind="stable"
-        )
-        results = cls(
-            runs.reset_index(drop=True),
-            _printable_names(store.curves()),
-            _printable_names(store.rates()),
-            _printable_names(store.traces(max_points=TRACE_POINTS)),
-            _printable_names(store.spread()),
-            _printable_names(store.failures()),
-            {printable(name): facts for name, facts in store.problems().items()},
-            store.studies(),
-            Lineup.of(runs),
-            store.path.parent,
-        )
-        return replace(results, fits=best_fits(store, results))
+    def of(cls, *sources: Store | Archive) -> Results:
+        """Read stores, finished or not, and archives, as if they were one.
+
+        Raises:
+            ValueError: if runs of the same names could not be compared.
+        """
+        for source in sources:
+            if not isinstance(source, Store | Archive):
+                raise ValueError(f"a source must be what open_results gives, got {shown(source)}.")
+        found = [source.frames(max_points=TRACE_POINTS) for source in sources]
+        _refuse_mixtures([run for frames in found for run in frames.conditions()])
+        frames: dict[str, Any] = {
+            name: _joined([getattr(each, name) for each in found]) for name in (*FRAMES, "failures")
+        }
+        runs = frames["runs"] = _in_order(frames["runs"])
+        facts = {printable(n): fact for each in found for n, fact in each.facts().items()}
+        pairs = zip(sources, found, strict=True)
+        studies = [(*study, source.path.parent) for source, each in pairs for study in each.studies]
+        results = cls(**frames, facts=facts, lineup=Lineup.of(runs), studies=studies)
+        results.fits.update(_best_fits(sources, results))
+        return results
 
     def by_problem(self) -> Iterator[Results]:
         """The results of each problem alone, one after the other."""
-        frames = (self.runs, self.curves, self.rates, self.traces, self.spread)
-        parts = [dict(list(f.groupby("problem"))) if len(f) else {} for f in frames]
-        for name in self.problems:
-            runs, curves, rates, traces, spread = (
-                part.get(name, frame.iloc[:0]) for part, frame in zip(parts, frames, strict=True)
-            )
-            yield replace(
-                self,
-                runs=runs,
-                curves=curves,
-                rates=rates,
-                traces=traces,
-                spread=spread,
-                failures=self.failures.iloc[:0],
-                facts={name: self.facts[name]},
-                studies=[],
-                fits={},  # they do not travel between processes
-            )
+        frames = {name: getattr(self, name) for name in FRAMES}
+        parts = {n: dict(list(f.groupby("problem"))) if len(f) else {} for n, f in frames.items()}
+        for problem in self.problems:
+            own = {name: parts[name].get(problem, frame.iloc[:0]) for name, frame in frames.items()}
+            facts = {problem: self.facts[problem]}
+            # fits do not travel between processes
+            none: Any = {"failures": self.failures.iloc[:0], "studies": [], "fits": {}}
+            yield replace(self, **own, **none, facts=facts)
 
     @cached_property
     def problems(self) -> list[str]:
@@ -109,13 +149,13 @@ class Results:
         plain = self.lineup.methods(family, "plain")
         return [method for method in self.methods(family, problem) if method not in plain]
 
-    def looks(self, family: str, problem: str | None = None) -> dict[str, Look]:
+    def styles(self, family: str, problem: str | None = None) -> dict[str, Style]:
         """How the methods of a family are drawn, for charts."""
-        return drawn(self._all_looks, self.methods(family, problem))
+        return drawn(self._all_styles, self.methods(family, problem))
 
     @cached_property
-    def _all_looks(self) -> dict[str, Look]:
-        return looks_of(self.lineup)
+    def _all_styles(self) -> dict[str, Style]:
+        return styles_of(self.lineup)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -143,21 +183,53 @@ class Results:
         return sorted(gains)
 
     @property
-    def typical(self) -> tuple[str, str]:
-        """The problem and family where breaking gains the median of what it gains elsewhere."""
+    def lead(self) -> tuple[str, dict[str, Style]]:
+        """The problem that a report shows first, and which methods of it.
+
+        Where the study has methods of its own, these and the best of every other family; or else
+        the family and problem where breaking gains the median of what it gains elsewhere.
+        """
+        names = [name for _, name in own_names(self.runs["method"].unique(), ())]
+        own = self.runs[self.runs["method"].isin(names)]
+        if len(own):
+            problem = own["problem"].iloc[0]
+            here = self.summary[self.summary["problem"] == problem].sort_values("mean")
+            others = here[~here["family"].isin(own["family"])].drop_duplicates("family")["method"]
+            return problem, distinct_styles([*own["method"].unique(), *others])
         if not self.gains:
-            return tuple(self.runs.iloc[0][["problem", "family"]])
-        return self.gains[(len(self.gains) - 1) // 2][1:]
+            problem, family = self.runs.iloc[0][["problem", "family"]]
+        else:
+            _, problem, family = self.gains[(len(self.gains) - 1) // 2]
+        return problem, self.styles(family, problem)
 
     @cached_property
     def kruskal_wallis(self) -> pd.DataFrame:
-        """``statistics.kruskal_wallis`` of the runs."""
+        """``statistics.kruskal_wallis`` among the compared of each family, as in the paper."""
         return _statistics.kruskal_wallis(self.runs, lineup=self.lineup)
 
     @cached_property
     def pairwise(self) -> pd.DataFrame:
-        """``statistics.pairwise`` of the runs."""
+        """``statistics.pairwise`` among the compared of each family, as in the paper."""
         return _statistics.pairwise(self.runs, lineup=self.lineup)
+
+    @cached_property
+    def family_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Both tests among all methods of each family."""
+        options: Any = {"lineup": self.lineup, "among": "family"}
+        tests = _statistics.kruskal_wallis, _statistics.pairwise
+        return tests[0](self.runs, **options), tests[1](self.runs, **options)
+
+    @cached_property
+    def all_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Both tests among all methods of each problem."""
+        options: Any = {"lineup": self.lineup, "among": "all"}
+        tests = _statistics.kruskal_wallis, _statistics.pairwise
+        return tests[0](self.runs, **options), tests[1](self.runs, **options)
+
+    @cached_property
+    def ranks(self) -> _statistics.Ranks | None:
+        """Methods over all problems; None if they cannot be compared there."""
+        return _statistics.overall_ranks(self.summary)
 
     @cached_property
     def ideal(self) -> pd.DataFrame:
@@ -173,6 +245,15 @@ class Results:
     def paper_problems(self) -> dict[str, str]:
         """The paper's names of those problems that are the paper's, by name and network."""
         return paper_problems(self.facts)
+
+    @cached_property
+    def shorter(self) -> dict[str, tuple[int, int]]:
+        """Problems of the paper whose runs are shorter than in the study ``paper``, and both."""
+        usual = tomllib.loads(built_in_text("paper"))["budgets"]
+        budgets = self.runs.groupby("problem")["max_evaluations"].min()
+        known = self.paper_problems
+        pairs = {n: (int(budgets[n]), usual[known[n]]) for n in self.problems if n in known}
+        return {name: pair for name, pair in pairs.items() if pair[0] < pair[1]}
 
     @cached_property
     def hits(self) -> pd.DataFrame:
@@ -214,26 +295,17 @@ class Results:
 
     @cached_property
     def _unfinished(self) -> list[RunSpec]:
-        """Planned runs without a result; those of earlier versions are known by their seeds."""
-        done, facts = set(self.runs["key"]), ["method", "seed", "data_seed", "max_evaluations"]
-        older = self.runs[~self.runs["key"].isin(list(self.planned))][facts]
-        found = set(older.itertuples(index=False, name=None))
-        return [
-            run
-            for key, run in self.planned.items()
-            if key not in done
-            and (run.method, run.seed, run.data_seed, run.max_evaluations) not in found
-        ]
+        """Planned runs without a result."""
+        done = set(self.runs["key"])
+        return [run for key, run in self.planned.items() if key not in done]
 
     @cached_property
     def specs(self) -> list[StudySpec]:
         """The studies, as far as their files can still be read."""
         found = []
-        for name, text in self.studies:
-            try:
-                found.append(StudySpec.parse(text, name=name, folder=self.folder, try_runs=False))
-            except ValueError:  # such as a data file that lies elsewhere
-                continue
+        for name, text, folder in self.studies:
+            with suppress(ValueError):  # such as a data file that lies elsewhere
+                found.append(StudySpec.parse(text, name=name, folder=folder, try_runs=False))
         return found
 
     @cached_property
@@ -257,3 +329,70 @@ def _printable_names(frame: pd.DataFrame) -> pd.DataFrame:
         if not all(name.isprintable() for name in found):
             names[column] = frame[column].map({name: printable(name) for name in found})
     return frame.assign(**names)
+
+
+def _refuse_mixtures(runs: list[Condition]) -> None:
+    """Raise unless runs of one name may be compared."""
+    if found := differences(runs, runs):
+        raise ValueError(
+            f"these results cannot be compared with each other: there is {'; '.join(found)}. "
+            "Report them one by one."
+        )
+
+
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all frames by name; a run that several have counts once."""
+    kept, known = [], pd.MultiIndex.from_arrays([[], [], []])
+    for frame in map(_printable_names, frames):
+        names = pd.MultiIndex.from_frame(frame[NAMES]) if len(frame) else known[:0]
+        new = frame[~names.isin(known)]
+        known = known.append(names.unique())
+        kept += [new] if len(new) else []
+    if len(kept) < 2:
+        return kept[0] if kept else frames[0]
+    return pd.concat(kept).sort_values(NAMES, kind="stable", ignore_index=True)
+
+
+def _in_order(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs with the paper's problems first."""
+    known, found = problem_names(), list(dict.fromkeys(runs["problem"]))
+    ordered = [p for p in known if p in found] + [p for p in found if p not in known]
+    runs = runs.sort_values("problem", key=lambda names: names.map(ordered.index), kind="stable")
+    return runs.reset_index(drop=True)
+
+
+def _best_fits(sources: Sequence[Store | Archive], results: Results) -> dict[str, Fit]:
+    """The best network of each problem, where its data can be loaded again."""
+    fits = {}
+    for name, runs in results.runs.groupby("problem", sort=False):
+        run = _best_run(runs)
+        with suppress(ValueError, OSError):  # such as a data file that was moved
+            problem = _problem_of(run, results)
+            model = None if problem is None else _model_of(str(run["key"]), sources)
+            if problem is not None and model is not None and model.topology == problem.topology:
+                fits[str(name)] = Fit(problem, model, str(run["method"]), int(run["repetition"]))
+    return fits
+
+
+def _model_of(key: str, sources: Sequence[Store | Archive]) -> Model | None:
+    for source in sources:
+        with suppress(StoreError):  # another has it, or nobody has
+            return source.model(key)
+    return None
+
+
+def _best_run(runs: pd.DataFrame) -> pd.Series[Any]:
+    """By the error on validation data, or else by that of training; never by that of the test."""
+    by = "validation_error" if runs["validation_error"].notna().any() else "error"
+    return runs.iloc[int(runs[by].astype(float).fillna(np.inf).argmin())]
+
+
+def _problem_of(run: pd.Series[Any], results: Results) -> Problem | None:
+    """The problem of a run: as its study says, or else the built-in one with that network."""
+    if (planned := results.planned.get(str(run["key"]))) is not None:
+        return planned.load_problem()
+    facts = results.facts[run["problem"]]
+    if facts["name"] not in problem_names():
+        return None
+    problem = load_problem(facts["name"], int(run["data_seed"]))
+    return problem if str(problem.topology) == facts["net"] else None

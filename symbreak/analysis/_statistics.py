@@ -1,10 +1,12 @@
 """Summaries and rank tests of finished runs, as in Section 6.
 
 Every function takes ``runs``, a row per run with the columns problem, family, role, method,
-repetition and the value to judge by; rows without that value are left out. Compared are the
-plain, invariant and proximity methods of a family. What stands in the way of a number is said in
-the column ``note``. A ``lineup`` says which methods a family has if ``runs`` are only a part of
-the runs, such as those on one problem.
+repetition and the value to judge by; rows without that value are left out. What stands in the way
+of a number is said in the column ``note``. A ``lineup`` says which methods a family has if ``runs``
+are only a part of the runs, such as those on one problem.
+
+Tests are made ``among`` the compared of a family (plain, invariant and proximity, as in the
+paper), all methods of a family, or all methods of a problem.
 """
 
 from __future__ import annotations
@@ -12,16 +14,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from symbreak._support.checks import Array, check_text
+from symbreak._support.checks import Array
 from symbreak._support.random import stream
-from symbreak.analysis._arguments import check_bootstrap, check_frame, check_lineup
 from symbreak.analysis._lineup import Lineup
 
 #: Level of significance of all tests.
@@ -32,6 +33,7 @@ FEW = 5
 MARGIN = 1.25
 
 Samples = Mapping[str, Array]
+Among = Literal["compared", "family", "all"]
 
 
 def summary(
@@ -45,7 +47,7 @@ def summary(
     columns = ["problem", "family", "method", "n", "mean", "std", "median", "q1", "q3"]
     columns += ["normalised_mean", "normalised_std", "normalised_median", "best", "note"]
     rows: list[dict[str, Any]] = []
-    lineup = _checked(runs, value, lineup)
+    lineup = lineup or Lineup.of(runs)
     for problem, family, samples in _families(runs, value):
         compared = lineup.compared(family)
         means = {method: samples[method].mean() for method in compared if method in samples}
@@ -61,42 +63,46 @@ def summary(
 
 
 def kruskal_wallis(
-    runs: pd.DataFrame, value: str = "table_error", lineup: Lineup | None = None
+    runs: pd.DataFrame,
+    value: str = "table_error",
+    lineup: Lineup | None = None,
+    among: Among = "compared",
 ) -> pd.DataFrame:
-    """Is there any difference among the compared of a family? A row per problem and family.
+    """Is there any difference? A row per problem and group of methods.
 
     Ranks are corrected for ties. Without two samples of two runs p is NaN.
     """
     columns = ["problem", "family", "methods", "statistic", "p", "significant", "ties", "note"]
-    lineup = _checked(runs, value, lineup)
     rows = [
-        {"problem": problem, "family": family, **_kruskal(samples, lineup.compared(family))}
-        for problem, family, samples in _families(runs, value)
+        {"problem": problem, "family": family, **_kruskal(samples, methods)}
+        for problem, family, methods, samples in _groups(runs, value, lineup, among)
     ]
     return pd.DataFrame(rows, columns=columns)
 
 
 def pairwise(
-    runs: pd.DataFrame, value: str = "table_error", lineup: Lineup | None = None
+    runs: pd.DataFrame,
+    value: str = "table_error",
+    lineup: Lineup | None = None,
+    among: Among = "compared",
 ) -> pd.DataFrame:
-    """Wilcoxon rank-sum tests, a row per problem, family and pair ``(a, b)`` of the compared.
+    """Wilcoxon rank-sum tests, a row per problem, group of methods and pair ``(a, b)`` of them.
 
-    ``p`` is two-sided and asymptotic with tie correction, ``p_holm`` Holm's adjustment over
-    the family's pairs. As in the paper a pair is ``significant`` only if the family's
-    Kruskal-Wallis test rejects too. ``a12`` is Vargha and Delaney's effect size: the
-    probability that a run of ``a`` has a smaller, hence better, error than one of ``b``, ties
-    counting half; ``better`` names the one it favours if the pair is significant.
+    ``p`` is two-sided and asymptotic with tie correction, ``p_holm`` Holm's adjustment over the
+    pairs of the group. A pair is ``significant`` only if the Kruskal-Wallis test of the group
+    rejects too; within a family by ``p``, as in the paper, and among all methods by ``p_holm``.
+    ``a12`` is Vargha and Delaney's effect size: the probability that a run of ``a`` has a smaller,
+    hence better, error than one of ``b``, ties counting half; ``better`` names the one it favours
+    if the pair is significant.
     """
     columns = ["problem", "family", "a", "b", "n_a", "n_b", "median_a", "median_b", "p", "p_holm"]
     columns += ["a12", "significant", "significant_holm", "better", "ties", "note"]
     rows: list[dict[str, Any]] = []
-    lineup = _checked(runs, value, lineup)
-    for problem, family, samples in _families(runs, value):
-        compared = lineup.compared(family)
-        rejected = _kruskal(samples, compared)["significant"]
-        pairs = [_compare(samples, a, b) for a, b in combinations(compared, 2)]
+    for problem, family, methods, samples in _groups(runs, value, lineup, among):
+        rejected = _kruskal(samples, methods)["significant"]
+        pairs = [_compare(samples, a, b) for a, b in combinations(methods, 2)]
         for pair, p_holm in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
-            significant = bool(rejected and pair["p"] < LEVEL)
+            significant = bool(rejected and (p_holm if among == "all" else pair["p"]) < LEVEL)
             favoured = pair["a"] if pair["a12"] > 0.5 else pair["b"]
             pair["p_holm"] = p_holm
             pair["significant"] = significant
@@ -104,6 +110,43 @@ def pairwise(
             pair["better"] = favoured if significant else ""
             rows.append({"problem": problem, "family": family, **pair})
     return pd.DataFrame(rows, columns=columns)
+
+
+class Ranks(NamedTuple):
+    """Methods on several problems, by their ranks (Demsar 2006).
+
+    Attributes:
+        table: Columns method, family and ``rank``, its mean over the problems, the smallest first.
+        n_problems: On so many problems all these methods have runs.
+        p: Of Friedman's test: is there any difference?
+        critical_difference: Mean ranks that differ by less cannot be told apart (Nemenyi's test).
+    """
+
+    table: pd.DataFrame
+    n_problems: int
+    p: float
+    critical_difference: float
+
+
+def overall_ranks(summary_frame: pd.DataFrame) -> Ranks | None:
+    """Ranks by mean error of all methods that have runs on every problem, from ``summary``.
+
+    None without two problems and three methods.
+    """
+    means = summary_frame.pivot_table(index="problem", columns="method", values="mean")
+    means = means[means.columns[means.notna().all()]]
+    n, k = means.shape
+    if n < 2 or k < 3:
+        return None
+    ranks = means.rank(axis=1)
+    quantile = stats.studentized_range.ppf(1 - LEVEL, k, np.inf) / np.sqrt(2)
+    families = summary_frame.groupby("method")["family"].first()
+    table = ranks.mean().rename("rank").reset_index().sort_values("rank", kind="stable")
+    table = table.assign(family=table["method"].map(families)).reset_index(drop=True)
+    difference = float(quantile * np.sqrt(k * (k + 1) / (6 * n)))
+    equal = (table["rank"] == table["rank"].iloc[0]).all()  # SciPy may divide 0 by 0
+    p = 1.0 if equal else float(stats.friedmanchisquare(*ranks.to_numpy().T).pvalue)
+    return Ranks(table, n, p, difference)
 
 
 def ideal_against_approximate(
@@ -124,7 +167,7 @@ def ideal_against_approximate(
     columns = ["problem", "family", "n_ideal", "n_approximate", "mean_ideal", "mean_approximate"]
     columns += ["ratio", "low", "high", "similar", "verdict", "note"]
     rows: list[dict[str, Any]] = []
-    lineup, n_bootstrap = _checked(runs, value, lineup), check_bootstrap(n_bootstrap)
+    lineup = lineup or Lineup.of(runs)
     for problem, family, samples in _families(runs, value):
         names = lineup.first(family, "exhaustive") or "", lineup.first(family, "proximity") or ""
         if any(name not in samples for name in names):
@@ -148,11 +191,21 @@ def holm(p_values: ArrayLike) -> Array:
     return p
 
 
-def _checked(runs: pd.DataFrame, value: str, lineup: Lineup | None) -> Lineup:
-    """The lineup, if runs have what is asked of them."""
-    texts = ("problem", "family", "role", "method")
-    frame = check_frame("runs", runs, texts, (check_text("value", value),))
-    return Lineup.of(frame) if lineup is None else check_lineup(lineup)
+def _groups(
+    runs: pd.DataFrame, value: str, lineup: Lineup | None, among: Among
+) -> Iterator[tuple[str, str, tuple[str, ...], Samples]]:
+    """Problem, family, the methods that are tested against each other, and their values."""
+    lineup = lineup or Lineup.of(runs)
+    found: dict[str, dict[str, Array]] = {}
+    for problem, family, samples in _families(runs, value):
+        found.setdefault(problem, {}).update(samples)
+        if among != "all":
+            methods = lineup.compared(family)
+            if among == "family":
+                methods = tuple(m for m in lineup.methods(family) if m in samples)
+            yield problem, family, methods, samples
+    for problem, samples in found.items() if among == "all" else ():
+        yield problem, "", tuple(m.method for m in lineup.members if m.method in samples), samples
 
 
 def _families(runs: pd.DataFrame, value: str) -> Iterator[tuple[str, str, dict[str, Array]]]:

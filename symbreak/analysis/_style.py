@@ -4,52 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import altair as alt
 import numpy as np
 from numpy.typing import ArrayLike
 
 from symbreak._support.checks import check_kind, check_path
-from symbreak.analysis._lineup import Lineup
-
-
-class Look(NamedTuple):
-    """How a method is drawn: a colour, and for those who do not see it a dash and a shape."""
-
-    color: str
-    dash: tuple[int, ...]
-    shape: str
-
-
-#: Methods in the order of a chart, and how each is drawn.
-Looks = Mapping[str, Look]
-
-#: By role. A grey and Okabe and Ito's colours, safe for the colour-blind; the blue is a little
-#: lighter, so that all have a contrast of 3 or more on white and on black alike.
-ROLE_LOOKS = {
-    "plain": Look("#7f868d", (1, 0), "circle"),
-    "invariant": Look("#d55e00", (2, 2), "triangle-up"),
-    "proximity": Look("#1a7fc1", (6, 2), "square"),
-    "exhaustive": Look("#cc79a7", (10, 3), "cross"),
-}
-#: For variants, and for whatever comes second in its role, in the order of the lineup.
-VARIANT_LOOKS = (
-    Look("#009e73", (6, 2, 2, 2), "diamond"),
-    Look("#b8860b", (4, 4), "triangle-down"),
-    Look("#a9746e", (12, 2), "triangle-right"),
-    Look("#8c7b00", (2, 4), "triangle-left"),
-    Look("#7a6fd0", (8, 2, 2, 2, 2, 2), "wedge"),
-)
+from symbreak._support.extras import CHART_FORMATS
+from symbreak.analysis._lineup import Styles
 
 #: A grey with a contrast of about 4.3 on white and on black (#111) alike.
 GREY = "#797d82"
 #: 270 px are 7 cm in print; 11 px are then 8 pt.
 WIDTH, HEIGHT, FONT_SIZE = 270, 190, 11
-FORMATS = (".svg", ".png", ".pdf", ".html")
 #: How a page with a single chart looks: in the middle, no wider than the window, and what
 #: switches it below its right end, in its own letters.
 PAGE = f"""<style>
@@ -64,49 +33,21 @@ PAGE = f"""<style>
 AnyChart = TypeVar("AnyChart", bound=alt.TopLevelMixin)
 
 
-def looks_of(lineup: Lineup) -> dict[str, Look]:
-    """How each method is drawn, in the order of legends; the same role looks alike in families.
-
-    With more variants than looks, colours come again with the dash and shape of another.
-    """
-    check_kind("lineup", lineup, Lineup, "such as Lineup.of(runs)")
-    looks = {}
-    for family in lineup.families:
-        free: dict[str, Look | None] = {**ROLE_LOOKS}
-        variants = count()
-        for member in lineup.members:
-            if member.family == family:
-                looks[member.method] = free.pop(member.role, None) or _variant(next(variants))
-    return looks
-
-
-def drawn(looks: Looks, methods: Iterable[str]) -> dict[str, Look]:
-    """Those of ``looks`` that are among some methods, in the same order."""
-    there = set(methods)
-    return {method: look for method, look in looks.items() if method in there}
-
-
-def _variant(number: int) -> Look:
-    turn, first = divmod(number, len(VARIANT_LOOKS))
-    second = VARIANT_LOOKS[(first + turn) % len(VARIANT_LOOKS)]
-    return VARIANT_LOOKS[first]._replace(dash=second.dash, shape=second.shape)
-
-
-def method_color(looks: Looks, legend: alt.Legend | None = None) -> alt.Color:
+def method_color(styles: Styles, legend: alt.Legend | None = None) -> alt.Color:
     """Colour by method, the same in every chart; no legend unless there is one given."""
-    scale = alt.Scale(domain=[*looks], range=[look.color for look in looks.values()])
+    scale = alt.Scale(domain=[*styles], range=[style.color for style in styles.values()])
     return alt.Color("method:N", scale=scale, legend=legend)
 
 
-def method_dash(looks: Looks, legend: alt.Legend | None = None) -> alt.StrokeDash:
+def method_dash(styles: Styles, legend: alt.Legend | None = None) -> alt.StrokeDash:
     """Dashes by method."""
-    scale = alt.Scale(domain=[*looks], range=[list(look.dash) for look in looks.values()])
+    scale = alt.Scale(domain=[*styles], range=[list(style.dash) for style in styles.values()])
     return alt.StrokeDash("method:N", scale=scale, legend=legend)
 
 
-def method_shape(looks: Looks) -> alt.Shape:
+def method_shape(styles: Styles) -> alt.Shape:
     """Shape of points by method."""
-    scale = alt.Scale(domain=[*looks], range=[look.shape for look in looks.values()])
+    scale = alt.Scale(domain=[*styles], range=[style.shape for style in styles.values()])
     return alt.Shape("method:N", scale=scale, legend=None)
 
 
@@ -218,8 +159,8 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
     """Write a chart in the format that the file's name ends with."""
     check_kind("chart", chart, alt.TopLevelMixin, "as the analysis draws them")
     path = check_path("path", path)
-    if path.suffix not in FORMATS:
-        raise ValueError(f"a chart is saved as {', '.join(FORMATS)}, got {str(path)!r}.")
+    if path.suffix not in CHART_FORMATS:
+        raise ValueError(f"a chart is saved as {', '.join(CHART_FORMATS)}, got {str(path)!r}.")
     if not path.resolve().parent.is_dir():
         raise ValueError(f"the folder of {str(path)!r} must exist; create it first.")
     if path.suffix == ".html":

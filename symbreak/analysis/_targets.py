@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from symbreak._support.checks import Array, IntArray, check_flag, check_real, shown
+from symbreak._support.checks import Array, IntArray
 from symbreak._support.random import stream
-from symbreak.analysis._arguments import check_bootstrap, check_counted, check_frame, check_lineup
 from symbreak.analysis._lineup import Lineup
 
 #: Targets are so many times the best mean.
@@ -31,8 +30,6 @@ def target_table(runs: pd.DataFrame, factors: Sequence[float] = FACTORS) -> pd.D
     Curves are of training errors, so the best mean is of ``error``, over all methods. A
     problem without a finite mean has no targets.
     """
-    check_frame("runs", runs, numbers=("error",))
-    factors = _check_factors(factors)
     errors = runs[["problem", "method"]].assign(error=_column(runs, "error"))
     means = errors.groupby(["problem", "method"], sort=False)["error"].mean().reset_index()
     means = means[np.isfinite(means["error"])]
@@ -57,12 +54,6 @@ def evaluations_to_targets(
         first error no greater than the target, NaN if there is none; ``solved``; ``total``
         evaluations of the run; ``spent``, ``hit`` or else ``total``.
     """
-    check_frame("runs", runs, ("method", "family"))
-    check_frame("curves", curves, numbers=("repetition", "evaluations", "error"))
-    check_counted("curves", curves, ("repetition", "evaluations"))
-    check_frame("targets", targets, ("problem",), ("factor", "target"))
-    if len(targets) and targets.duplicated(["problem", "factor"]).any():
-        raise ValueError("targets must have one row for each problem and factor.")
     starts = _run_starts(curves)
     heads = curves.iloc[starts][["problem", "method", "repetition"]].reset_index(drop=True)
     heads["family"] = heads["method"].map(runs.groupby("method")["family"].first())
@@ -85,7 +76,6 @@ def expected_running_time(hits: pd.DataFrame) -> pd.DataFrame:
 
     ``ert`` is infinite where no run reached the target.
     """
-    _check_hits(hits, "solved", "spent")
     table = hits.groupby(KEYS, sort=False, as_index=False).agg(
         successes=("solved", "sum"), n=("solved", "size"), spent=("spent", "sum")
     )
@@ -104,9 +94,6 @@ def speed_up(
     the target are left out of it. The ratio is infinite where only the method reaches the target,
     0 where only the plain one does, NaN where neither does; ``note`` says so.
     """
-    _check_hits(hits, "solved", "spent")
-    check_lineup(lineup)
-    n_bootstrap = check_bootstrap(n_bootstrap)
     times: dict[tuple[Any, ...], Array] = {}
     for names, group in hits.groupby(KEYS, sort=False):
         rng = stream(seed, *map(str, names))  # what else is in the store changes nothing here
@@ -129,26 +116,11 @@ def ecdf(hits: pd.DataFrame, by_problem: bool = False) -> pd.DataFrame:
     evaluation and ends where the longest run does. Over problems, methods compare only where
     ``n_problems`` agrees: brute force runs on the easy ones.
     """
-    check_flag("by_problem", by_problem)
-    _check_hits(hits, "hit", "total")
     keys = [*(["problem"] if by_problem else []), "family", "method"]
     parts = {names: _steps(group) for names, group in hits.groupby(keys, sort=False)}
     if not parts:
         return pd.DataFrame(columns=[*keys, "evaluations", "share", "n_problems"])
     return pd.concat(parts, names=keys).reset_index(level=keys).reset_index(drop=True)
-
-
-def _check_factors(factors: object) -> list[float]:
-    if not isinstance(factors, list | tuple | np.ndarray) or getattr(factors, "ndim", 1) != 1:
-        raise ValueError(f"factors must be some numbers above 0, got {shown(factors)}.")
-    return [check_real("a factor", factor, 1e-300, 1e300) for factor in factors]
-
-
-def _check_hits(hits: object, *numbers: str) -> None:
-    """Raise unless this is what ``evaluations_to_targets`` gives, as far as it is used."""
-    frame = check_frame("hits", hits, KEYS[:3], ("factor", *numbers))
-    for number in numbers if len(frame) else ():
-        check_counted("hits", frame.dropna(subset="hit") if number == "hit" else frame, (number,))
 
 
 def _column(frame: pd.DataFrame, name: str) -> Array:

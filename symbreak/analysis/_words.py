@@ -1,10 +1,13 @@
-"""What the numbers say, in sentences: who won where, and how sure that is."""
+"""What the numbers say, in sentences: who won where, how sure that is, and how it was made."""
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +15,9 @@ import pandas as pd
 from symbreak._support.checks import check_kind
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW
+from symbreak.analysis._tables import records, text_of
+from symbreak.experiments._imports import own_names
+from symbreak.experiments._study import BUILT_IN, built_in_text
 
 #: Of the targets, the one that sentences speak of.
 NEAR = 3.0
@@ -24,7 +30,7 @@ def summary_sentences(results: Results) -> list[str]:
     check_kind("results", results, Results, "such as Results.of(store)")
     if results.runs.empty:
         return ["The store holds no finished run yet.", *_failure_sentences(results)]
-    sentences = [_extent(results), *best_sentences(results)]
+    sentences = [_extent(results), *best_sentences(results), *test_sentences(results)]
     for family in results.lineup.families:
         sentences += family_sentences(results, family)
     return [*sentences, *warning_sentences(results)]
@@ -36,7 +42,8 @@ def conclusions(results: Results) -> list[str]:
     if results.runs.empty:
         return summary_sentences(results)
     certain = [family_sentences(results, family)[:1] for family in results.lineup.families]
-    sentences = [_extent(results), *best_sentences(results), *chain.from_iterable(certain)]
+    sentences = [_extent(results), *best_sentences(results), *test_sentences(results)]
+    sentences += [*chain.from_iterable(certain)]
     return [*sentences, *warning_sentences(results)]
 
 
@@ -67,6 +74,40 @@ def best_sentences(results: Results) -> list[str]:
     (winner, problems), *others = wins.map(_names).items()
     sentence = f"{winner} has the smallest mean error on {problems}"
     return ["; ".join([sentence, *(f"{method} on {names}" for method, names in others)]) + "."]
+
+
+def test_sentences(results: Results) -> list[str]:
+    """How sure it is that the best of all methods is, tested against every other one."""
+    best = results.best
+    if results.runs["method"].nunique() < 2 or best.empty:
+        return []
+    pairs = results.all_tests[1]
+    sentences = []
+    for method, problems in best.groupby("method", sort=False)["problem"]:
+        own = (pairs["a"] == method) | (pairs["b"] == method)
+        tested = pairs[own & pairs["problem"].isin(problems) & pairs["p"].notna()]
+        if len(tested):
+            won = int((tested["better"] == method).sum())
+            where = f"on {problems.iloc[0]}" if len(problems) == 1 else f"on these {len(problems)}"
+            sentences.append(
+                f"{method} is significantly better than {won} of {len(tested)} others {where}"
+            )
+    if sentences:
+        how = "Kruskal-Wallis, then rank-sum tests with Holm's correction"
+        sentences = [f"Among all methods of a problem ({how}), {'; '.join(sentences)}."]
+    if (ranks := results.ranks) is not None:
+        first, *others = records(ranks.table)
+        limit = first["rank"] + ranks.critical_difference
+        apart = [row["method"] for row in others if row["rank"] > limit]
+        words = f"cannot be told from any other ({ranks.n_problems} problems)"
+        if apart:
+            words = f"is better than {_names(apart)} beyond the critical difference"
+        p = f"Friedman's test: p = {text_of(ranks.p)}"
+        sentences.append(
+            f"Over all problems {first['method']} has the best mean rank, "
+            f"{first['rank']:.2f} of {len(ranks.table)}, and {words}; {p}."
+        )
+    return sentences
 
 
 def family_sentences(results: Results, family: str) -> list[str]:
@@ -145,33 +186,37 @@ def _pace(speed_up: float) -> str:
 
 
 def paper_sentences(results: Results) -> list[str]:
-    """How far the results agree with the paper, where it can be said."""
+    """How far the results agree with the paper, where runs are as long as those of its study."""
+    short = {results.paper_problems[name] for name in results.shorter}
     families = results.agreement.families
+    families = families[~families["problem"].isin(short)]
     known = families[families["same_winner"].notna()]
-    if known.empty:
-        return []
-    winners = int(known["same_winner"].astype(bool).sum())
-    sentence = f"The paper's winner is confirmed in {winners} of {count(len(known), 'comparison')}"
-    compared = int(families["pairs_compared"].sum())
-    if compared:
-        agreeing = int(families["pairs_agreeing"].sum())
-        sentence += f", its verdict on significance in {agreeing} of {count(compared, 'pair')}"
-        if turned := int(families["pairs_reversed"].sum()):
-            sentence += f" ({turned} of them with the other one ahead)"
-    return [sentence + "."]
+    sentences = []
+    if len(known):
+        winners = int(known["same_winner"].astype(bool).sum())
+        of = count(len(known), "comparison")
+        sentence = f"The paper's winner is confirmed in {winners} of {of}"
+        if compared := int(families["pairs_compared"].sum()):
+            agreeing = int(families["pairs_agreeing"].sum())
+            sentence += f", its verdict on significance in {agreeing} of {count(compared, 'pair')}"
+            if turned := int(families["pairs_reversed"].sum()):
+                sentence += f" ({turned} of them with the other one ahead)"
+        sentences.append(sentence + ".")
+    if results.shorter:
+        names = [f"{n} ({a:,} of {b:,} evaluations)" for n, (a, b) in results.shorter.items()]
+        sentences.append(
+            "Not compared with the paper, since runs were shorter than those of the study paper: "
+            f"{', '.join(names)}."
+        )
+    return sentences
 
 
 def warning_sentences(results: Results) -> list[str]:
-    """What a reader must know before trusting the numbers: few runs, mixtures, gaps, failures."""
-    kinds = ["max_evaluations", "population_size", "settings"]
-    cells = results.runs.groupby(["problem", "method"])[kinds].nunique().max(axis=1)
-    mixed = [f"{method} on {problem}" for problem, method in cells[cells > 1].index]
+    """What a reader must know before trusting the numbers: few runs, gaps, failures."""
     sentences = []
-    fewest = results.pairwise[["n_a", "n_b"]].min(axis=1)
+    fewest = results.all_tests[1][["n_a", "n_b"]].min(axis=1)
     if fewest.between(1, FEW - 1).any():  # a method that was not run has no test at all
         sentences.append(f"With fewer than {FEW} repetitions a test can hardly show a difference.")
-    if mixed:
-        sentences.append(f"Runs with different budgets or settings are pooled: {', '.join(mixed)}.")
     missing: pd.DataFrame = results.missing
     if len(missing):
         total, n = int(missing["planned"].sum()), int(missing["missing"].sum())
@@ -215,3 +260,67 @@ def _names(names: Sequence[str]) -> str:
 def count(n: int, noun: str) -> str:
     """``1 run``, ``2 runs``."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def provenance(results: Results) -> dict[str, Any]:
+    """What the last section of a page shows."""
+    failures = records(results.failures)
+    return {
+        "settings": _settings(results),
+        "failures": [row | {"reason": _last_line(row["traceback"])} for row in failures],
+        "missing": records(results.missing),
+        "studies": [_study(*study) for study in dict.fromkeys(s[:2] for s in results.studies)],
+        "versions": [
+            ", ".join(f"{name} {value}" for name, value in row.items()) for row in results.versions
+        ],
+    }
+
+
+def _settings(results: Results) -> list[dict[str, str]]:
+    """Population sizes, and what a study changed of a method's own settings."""
+    rows = []
+    for member in results.lineup.members:
+        runs = results.runs[results.runs["method"] == member.method]
+        sizes = ", ".join(f"{n:,}" for n in sorted(set(runs["population_size"])))
+        changes = [text for text in dict.fromkeys(runs["settings"]) if text != "{}"]
+        words = "; ".join(changes) or "none"
+        rows.append({**member._asdict(), "sizes": sizes, "changes": words})
+    return rows
+
+
+def _study(name: str, text: str) -> dict[str, Any]:
+    """The commands that do a study again, and the file that they need if it is not built in."""
+    built_in = next((known for known in BUILT_IN if built_in_text(known) == text), None)
+    stem = built_in or re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "study"
+    source = built_in or f"{stem}.toml"
+    own = [] if built_in else _own_names(text)
+    option = " --import my_module" if own else ""
+    commands = [f"symbreak study {source} --store {stem}.db{option}", f"symbreak report {stem}.db"]
+    return {
+        "name": name,
+        "file": None if built_in else source,
+        "text": text,
+        "commands": "\n".join(commands),
+        "data": "data_file" in text,
+        "own": own,
+    }
+
+
+def _own_names(text: str) -> list[str]:
+    """Methods and problems of a study file that are not symbreak's own, such as ``method RS``."""
+    try:
+        file = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:  # a store may hold any text
+        return []
+    files = file.get("data_file")
+    known = files if isinstance(files, dict) else {}
+    names = [[n for n in _list(file.get(key)) if n not in known] for key in ("methods", "problems")]
+    return [" ".join(pair) for pair in own_names(*names)]
+
+
+def _list(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1]

@@ -21,7 +21,7 @@ COMMANDS = {
     "export": "Write a model as C99, as Python without packages, as ONNX or as a formula in LaTeX.",
     "problems": "List the paper's problems and yours, or draw one.",
     "study": "Run every missing run of a study; safe to stop, kill and start again.",
-    "report": "Turn a store, finished or still running, into a page with tables and figures.",
+    "report": "Turn stores, finished or still running, into a page with tables and figures.",
     "align": "Say which neuron of a network is which of the first's, and bring it into that order.",
     "store": "Join, check and export the stores of studies.",
 }

@@ -10,12 +10,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from symbreak._support.extras import how_to_install
+from symbreak._support.extras import CHART_FORMATS, how_to_install
 
 console = Console(highlight=False)
 
-#: What a chart can be saved as.
-CHARTS = (".html", ".svg", ".png", ".pdf")
+CHARTS = CHART_FORMATS
 #: Which extra brings a module.
 EXTRAS = {
     **dict.fromkeys(("altair", "vl_convert", "jinja2", "markupsafe"), "report"),

@@ -20,7 +20,9 @@ REFRESH = 10  # seconds between looks of an open page
 
 
 def report_command(
-    store: Annotated[Path, typer.Argument(help="A store, such as study.db.")],
+    stores: Annotated[
+        list[Path], typer.Argument(help="Stores such as study.db, and archives; reported together.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the report; made if missing.")] = Path(
         "report"
     ),
@@ -33,24 +35,27 @@ def report_command(
         typer.Option("--watch", help="Write it anew until the study is complete, or Ctrl-C."),
     ] = False,
 ) -> None:
-    """Turn a store, finished or still running, into a page with tables and figures."""
-    formats = _parse_formats(figures)
+    """Turn stores, finished or still running, into a page with tables and figures."""
+    from symbreak.analysis._figures import check_formats
+
+    given = (part.strip() for part in figures.split(","))
+    formats = check_formats([part for part in given if part not in ("", "none")])
     if watch:
-        _watch(store, out, open_page)
+        _watch(stores, out, open_page)
         console.print(f"Writing the last report{', with its figures' if formats else ''}.")
-    report = _write(store, out, formats, 0)
+    report = _write(stores, out, formats, 0)
     _print_conclusions(report)
     if open_page and not watch:
         webbrowser.open(report.page.resolve().as_uri())
 
 
-def _watch(store: Path, out: Path, open_page: bool) -> None:
-    """Write the page whenever the store has changed, until its study is complete."""
+def _watch(stores: list[Path], out: Path, open_page: bool) -> None:
+    """Write the page whenever a store has changed, until all studies are complete."""
     seen: tuple[float, ...] | None = None
     try:
         while True:
-            if (now := _changed(store)) != seen:
-                report = _write(store, out, (), REFRESH)
+            if (now := _changed(stores)) != seen:
+                report = _write(stores, out, (), REFRESH)
                 if seen is None:
                     _print_watching(report.page)
                     if open_page:
@@ -79,25 +84,16 @@ def _print_conclusions(report: Report) -> None:
     console.print(f"Open it in a browser: {address}", soft_wrap=True)
 
 
-def _write(store: Path, out: Path, formats: tuple[str, ...], refresh: int) -> Report:
+def _write(stores: list[Path], out: Path, formats: tuple[str, ...], refresh: int) -> Report:
     from symbreak.analysis import write_report
 
     with console.status("opening") as status:
         return write_report(
-            store, out, formats=formats, refresh=refresh, on_step=lambda step: status.update(step)
+            stores, out, formats=formats, refresh=refresh, on_step=lambda step: status.update(step)
         )
 
 
-def _changed(store: Path) -> tuple[float, ...]:
-    """When the store, or its log, was last written."""
-    files = (store, store.with_name(store.name + "-wal"))
+def _changed(stores: list[Path]) -> tuple[float, ...]:
+    """When the stores, or their logs, were last written."""
+    files = [file for store in stores for file in (store, store.with_name(store.name + "-wal"))]
     return tuple(file.stat().st_mtime for file in files if file.exists())
-
-
-def _parse_formats(text: str) -> tuple[str, ...]:
-    known = ("svg", "png", "pdf")
-    formats = tuple(part.strip() for part in text.split(",") if part.strip() not in ("", "none"))
-    for name in formats:
-        if name not in known:
-            raise ValueError(f"--figures takes {', '.join(known)} or none, got {name!r}.")
-    return formats

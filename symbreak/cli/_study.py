@@ -39,6 +39,12 @@ def study_command(
     store: Annotated[Path, typer.Option(help="Where results go; made if missing.")] = Path(
         "study.db"
     ),
+    problems: Annotated[
+        list[str] | None, typer.Option("--problem", help="Only this problem; may be repeated.")
+    ] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option("--method", help="Only this method; may be repeated.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes; 0 is one per core.")] = 0,
     shard: Annotated[str, typer.Option(help="i/n: part i of n, for job arrays.")] = "1/1",
     retry_failed: Annotated[
@@ -64,11 +70,11 @@ def study_command(
 ) -> None:
     """Run every missing run of a study; safe to stop, kill and start again."""
     modules = import_here(imports)
-    spec = StudySpec.load(study)
+    spec = StudySpec.load(study, problems=problems or (), methods=methods or ())
     part = _parse_shard(shard)
     check_count("--workers", workers, 0)
     check_real("--checkpoint-every", checkpoint_every, 0, 1e9)
-    known = Archive(archive).keys if archive else frozenset()
+    known = frozenset(Archive(archive).runs()["key"]) if archive else frozenset()
     if dry_run and not store.exists():
         new = (run for run in spec.runs(part) if run.key not in known)
         counts = Counter((run.problem, run.method) for run in new)
@@ -78,8 +84,7 @@ def study_command(
         todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed, known=known)
         counts = Counter((run.problem, run.method) for run in todo)
         n_failed = 0 if retry_failed else _count_failed(opened, spec.runs(part), known)
-        for difference in opened.differences(spec):
-            console.print(f"Note: {difference}; they are kept apart.", markup=False, soft_wrap=True)
+        opened.check_study(spec)
         if dry_run:
             _print_plan(spec, counts, part, workers, n_failed)
         else:

@@ -1,13 +1,18 @@
 """Studies: many runs, done once each, whatever happens in between."""
 
-from symbreak.experiments._archive import Archive, open_results, read_archive, write_archive
+from symbreak.experiments._archive import (
+    Archive,
+    export_csv,
+    export_ioh,
+    open_results,
+    write_archive,
+)
 from symbreak.experiments._driver import StudyResult, Update, missing_runs, run_study
 from symbreak.experiments._errors import CheckpointError, ExecutorError, StoreError
-from symbreak.experiments._estimate import relative_work, seconds_per_evaluation
-from symbreak.experiments._export import export_csv, export_ioh
+from symbreak.experiments._frames import Frames
 from symbreak.experiments._maintenance import check_store, merge_stores
 from symbreak.experiments._run import execute
-from symbreak.experiments._spec import RunSpec
+from symbreak.experiments._spec import RunSpec, relative_work, seconds_per_evaluation
 from symbreak.experiments._store import Store
 from symbreak.experiments._study import BUILT_IN, StudySpec
 
@@ -16,6 +21,7 @@ __all__ = [
     "Archive",
     "CheckpointError",
     "ExecutorError",
+    "Frames",
     "RunSpec",
     "Store",
     "StoreError",
@@ -29,7 +35,6 @@ __all__ = [
     "merge_stores",
     "missing_runs",
     "open_results",
-    "read_archive",
     "relative_work",
     "run_study",
     "seconds_per_evaluation",

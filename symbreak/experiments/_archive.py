@@ -1,9 +1,9 @@
-"""Results as small plain files that can be committed: CSV tables of a store, thinned, compressed.
+"""Results as plain files: archives that can be committed, CSV tables, the format of IOHprofiler.
 
 An archive is a folder with ``archive.json`` (study files, facts about the problems, kinds of
-columns) and a folder per problem with a table per frame of the store. Tables of a problem that is
-complete never change again. Rows of runs are exact; curves, traces and spread are thinned and
-rounded, networks are left out.
+columns) and a folder per problem with a table per frame, thinned and compressed. Tables of a
+problem that is complete never change again. Rows of runs are exact; curves, traces and spread are
+thinned and rounded, networks are left out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
-from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -19,22 +18,22 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from symbreak._support.checks import check_folder, check_kind, check_path
+from symbreak._version import __version__
+from symbreak.experiments._database import ARCHIVE_HEAD as HEAD
 from symbreak.experiments._errors import StoreError
-from symbreak.experiments._export import file_name
-from symbreak.experiments._schema import ARCHIVE_HEAD as HEAD
+from symbreak.experiments._frames import NAMES, TABLE_OF, Frames
+from symbreak.experiments._identity import differences
 from symbreak.experiments._store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = 1
-#: The frames of a store that are kept, and the digits of their numbers; None keeps all.
-TABLES = {"runs": None, "curves": 6, "rates": 6, "traces": 4, "spread": 4}
+#: Digits of the numbers of each frame; those of runs are exact.
+DIGITS = {"curves": 6, "part_errors": 6, "traces": 4, "spread": 4}
 #: Of the points of a curve whose evaluations lie within this factor the last is kept.
 CURVE_STEP = 1.02
 TRACE_POINTS = 100
-#: What names a run in every table; an archive holds one run of each name.
-RUN = ["problem", "method", "repetition"]
 _KINDS = {"i": "int64", "f": "float64"}  # all else is text
 
 
@@ -45,43 +44,40 @@ def write_archive(store: Store, folder: str | Path) -> list[Path]:
         The files that were written; those that say the same already are left alone.
 
     Raises:
-        ValueError: if there are different runs of the same problem, method and repetition.
+        ValueError: if runs of one name could not be compared.
     """
     check_kind("store", store, Store, "Store(path)")
     folder = check_folder("folder", folder)
-    old = read_archive(folder) if (folder / HEAD).exists() else None
-    new = _frames(store)
-    _check_names(new["runs"], old.frame() if old else new["runs"], folder)
+    old = Archive(folder).frames() if (folder / HEAD).exists() else None
+    new = store.frames(max_points=TRACE_POINTS)
+    here = new.conditions()
+    if found := differences([*(old.conditions() if old else ()), *here], here):
+        raise ValueError(
+            f"the runs of {store.path} cannot be archived together in {folder}: there would be "
+            f"{'; '.join(found)}. Write them into a folder of their own."
+        )
+    frames = {name: getattr(new, name) for name in TABLE_OF}
+    frames["curves"] = _thinned(new.curves)
     if old is not None:
-        new = {name: _joined(old.table(name), frame) for name, frame in new.items()}
+        frames = {name: _joined(getattr(old, name), frame) for name, frame in frames.items()}
+    kinds = {TABLE_OF.get(n, n): f for n, f in (*frames.items(), ("failures", new.failures))}
     head = {
         "format": FORMAT,
-        "columns": {n: _kinds(f) for n, f in (*new.items(), ("failures", store.failures()))},
-        "problems": {**(old.problems() if old else {}), **store.problems()},
-        "studies": sorted({**dict(old.studies() if old else ()), **dict(store.studies())}.items()),
+        "columns": {name: _kinds(frame) for name, frame in kinds.items()},
+        "problems": {**(old.facts() if old else {}), **new.facts()},
+        "studies": sorted({**dict(old.studies if old else ()), **dict(new.studies)}.items()),
     }
     files = {folder / HEAD: (json.dumps(head, indent=1) + "\n").encode()}
-    for name, frame in new.items():
+    for name, frame in frames.items():
         parts = frame.groupby(frame["problem"].map(file_name)) if len(frame) else ()
         for subfolder, part in parts:
-            path = folder / str(subfolder) / f"{name}.csv.gz"
-            files[path] = _rounded(part, TABLES[name]).to_csv(index=False).encode()
+            path = folder / str(subfolder) / f"{TABLE_OF[name]}.csv.gz"
+            files[path] = _rounded(part, DIGITS.get(name)).to_csv(index=False).encode()
     return [path for path, content in files.items() if _write_if_new(path, content)]
 
 
-def read_archive(folder: str | Path) -> Archive:
-    """The results that ``write_archive`` wrote."""
-    return Archive(folder)
-
-
-def open_results(path: str | Path) -> Store | Archive:
-    """A store to read from, or an archive if the path is a folder."""
-    path = check_path("path", path)
-    return Archive(path) if path.is_dir() else Store(path, create=False, read_only=True)
-
-
 class Archive:
-    """Results of an archive, in the frames of ``Store``.
+    """Results that ``write_archive`` wrote.
 
     Raises:
         StoreError: if the folder is no archive, another version's, or damaged.
@@ -101,62 +97,37 @@ class Archive:
                 f"archive {self.path} has format {found}, this symbreak reads {FORMAT}."
             )
 
-    def close(self) -> None:
-        """Do nothing; it is here so that an archive can be used like a store."""
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        """Nothing is open; an archive can be used like a store."""
 
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """Keys of its runs."""
-        return frozenset(self.frame()["key"])
+    def runs(self) -> pd.DataFrame:
+        """``Store.runs``, exactly."""
+        return self._table("runs")
 
-    def count(self, table: str) -> int:
-        """Number of rows of ``run``, ``failure`` or ``checkpoint``."""
-        return {"run": len(self.frame()), "failure": len(self.failures())}.get(table, 0)
+    def frames(self, max_points: int | None = None) -> Frames:
+        """``Store.frames``, thinned, without failures.
 
-    def studies(self) -> list[tuple[str, str]]:
-        """Name and text of the study files whose runs are here."""
-        return [(name, text) for name, text in self._head["studies"]]
-
-    def problems(self) -> dict[str, dict[str, Any]]:
-        """Facts about the problems of finished runs, by name."""
-        return dict(self._head["problems"])
-
-    def frame(self) -> pd.DataFrame:
-        """``Store.frame``, exactly."""
-        return self.table("runs")
-
-    def curves(self) -> pd.DataFrame:
-        """``Store.curves``, thinned: an error is never earlier, and at most 2 % later."""
-        return self.table("curves")
-
-    def rates(self) -> pd.DataFrame:
-        """``Store.rates``."""
-        return self.table("rates")
-
-    def traces(self, max_points: int | None = None) -> pd.DataFrame:
-        """``Store.traces`` with at most a hundred points, whatever ``max_points`` says."""
-        return self.table("traces")
-
-    def spread(self) -> pd.DataFrame:
-        """``Store.spread``."""
-        return self.table("spread")
-
-    def failures(self) -> pd.DataFrame:
-        """None: an archive has finished runs only."""
-        return self.table("failures")
+        An error of a curve is never earlier, and at most 2 % later; traces have at most a hundred
+        points, whatever ``max_points`` says.
+        """
+        frames = {name: self._table(table) for name, table in TABLE_OF.items()}
+        # stores that knew less of a problem gave its runs another identity
+        pairs = frames["runs"][["problem", "identity"]].drop_duplicates()
+        facts = self._head["problems"]
+        problems = {identity: facts[name] for name, identity in pairs.itertuples(index=False)}
+        studies = [(name, text) for name, text in self._head["studies"]]
+        failures = self._table("failures")
+        return Frames(**frames, failures=failures, problems=problems, studies=studies)
 
     def model(self, key: str) -> NoReturn:
         """An archive has no networks."""
         raise StoreError(f"archive {self.path} has no networks; those of a store can be loaded.")
 
-    def table(self, name: str) -> pd.DataFrame:
-        """One of ``TABLES`` over all problems."""
+    def _table(self, name: str) -> pd.DataFrame:
+        """A table over all problems."""
         import pandas as pd
 
         kinds = self._head["columns"][name]
@@ -166,15 +137,75 @@ class Archive:
         return _sorted(pd.concat(parts, ignore_index=True))
 
 
-def _frames(store: Store) -> dict[str, pd.DataFrame]:
-    """What is kept of a store, before rounding."""
+def open_results(path: str | Path) -> Store | Archive:
+    """A store to read from, or an archive if the path is a folder."""
+    path = check_path("path", path)
+    return Archive(path) if path.is_dir() else Store(path, create=False, read_only=True)
+
+
+def export_csv(store: Store, folder: str | Path) -> list[Path]:
+    """Write runs, curves, errors on parts of the data, traces and spread as CSV files."""
+    check_kind("store", store, Store, "Store(path)")
+    folder = check_folder("folder", folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    frames = store.frames()
+    for name in TABLE_OF:
+        getattr(frames, name).to_csv(folder / f"{name}.csv", index=False)
+    return [folder / f"{name}.csv" for name in TABLE_OF]
+
+
+def export_ioh(store: Store, folder: str | Path) -> list[Path]:
+    """Write a folder per method as IOHexperimenter would; load any of them in IOHanalyzer.
+
+    A repetition is a run on instance 1; the function is the problem, its value the error.
+    """
+    check_kind("store", store, Store, "Store(path)")
+    folder = check_folder("folder", folder)
+    frames = store.frames()
+    facts, curves, written = frames.facts(), frames.curves, []
+    numbers = {name: number for number, name in enumerate(facts, start=1)}
+    if curves.empty:
+        return []
+    for names, runs in curves.groupby(["method", "problem"], sort=False):
+        method, problem = map(str, names)
+        number, dim = numbers[problem], facts[problem]["dim"]
+        target = folder / file_name(method)
+        label = f"f{number}_{file_name(problem)}"
+        data = Path(f"data_{label}") / f"IOHprofiler_f{number}_DIM{dim}.dat"
+        (target / data.parent).mkdir(parents=True, exist_ok=True)
+        lines, summaries = [], []
+        for _, run in runs.groupby("repetition"):
+            lines.append("evaluations raw_y")
+            lines += [f"{n} {y:.17g}" for n, y in zip(run.evaluations, run.error, strict=True)]
+            summaries.append(_summary(run))
+        (target / data).write_text("\n".join(lines) + "\n")
+        description = {
+            "version": __version__,
+            "suite": "symbreak",
+            "function_id": number,
+            "function_name": problem,
+            "maximization": False,
+            "algorithm": {"name": method, "info": f"symbreak {__version__}"},
+            "attributes": ["evaluations", "raw_y"],
+            "scenarios": [{"dimension": dim, "path": data.as_posix(), "runs": summaries}],
+        }
+        written.append(target / f"IOHprofiler_{label}.json")
+        written[-1].write_text(json.dumps(description, indent=1))
+    return written
+
+
+def _summary(run: Any) -> dict[str, Any]:
+    best = run.error.idxmin()  # the first of equals: where it was reached
     return {
-        "runs": store.frame(),
-        "curves": _thinned(store.curves()),
-        "rates": store.rates(),
-        "traces": store.traces(max_points=TRACE_POINTS),
-        "spread": store.spread(),
+        "instance": 1,
+        "evals": int(run.evaluations.iloc[-1]),
+        "best": {"evals": int(run.evaluations[best]), "y": float(run.error[best]), "x": []},
     }
+
+
+def file_name(name: str) -> str:
+    """A name that is safe for a file or a folder."""
+    return "".join(c if c.isalnum() or c in "-." else "_" for c in name).lstrip(".") or "_"
 
 
 def _thinned(curves: pd.DataFrame) -> pd.DataFrame:
@@ -182,24 +213,10 @@ def _thinned(curves: pd.DataFrame) -> pd.DataFrame:
     if curves.empty:
         return curves
     step = np.floor(np.log(curves["evaluations"]) / np.log(CURVE_STEP))
-    run = curves.groupby(RUN, sort=False).ngroup()
+    run = curves.groupby(NAMES, sort=False).ngroup()
     first = run != run.shift()
     last = (run != run.shift(-1)) | (step != step.shift(-1))
     return curves[first | last]
-
-
-def _check_names(new: pd.DataFrame, old: pd.DataFrame, folder: Path) -> None:
-    """Runs of one name must be one run: those with other settings are another study."""
-    import pandas as pd
-
-    runs = pd.concat([old, new])[[*RUN, "key"]].drop_duplicates()
-    other = runs[runs.duplicated(RUN)]
-    if len(other):
-        names = " ".join(str(value) for value in other.iloc[0][RUN])
-        raise ValueError(
-            f"{len(other)} runs have the names of others in {folder}, such as {names}, but other "
-            "settings; write other studies or settings into a folder of their own."
-        )
 
 
 def _joined(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
@@ -208,12 +225,12 @@ def _joined(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
 
     if old.empty or new.empty:
         return new if old.empty else old
-    again = pd.MultiIndex.from_frame(old[RUN]).isin(pd.MultiIndex.from_frame(new[RUN]))
+    again = pd.MultiIndex.from_frame(old[NAMES]).isin(pd.MultiIndex.from_frame(new[NAMES]))
     return _sorted(pd.concat([old[~again], new], ignore_index=True))
 
 
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.sort_values(RUN, kind="stable", ignore_index=True)
+    return frame.sort_values(NAMES, kind="stable", ignore_index=True)
 
 
 def _kinds(frame: pd.DataFrame) -> dict[str, str]:

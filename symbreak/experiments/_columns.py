@@ -1,4 +1,4 @@
-"""The facts of a run: one table of columns makes the SQL, the rows, the fingerprint and the frame.
+"""The tables of a store; the columns of a run make its SQL, row, fingerprint and frame.
 
 A new fact is one line in ``RUN``, with ``since`` the next ``FORMAT``; runs of older stores get its
 ``before``.
@@ -22,6 +22,9 @@ from symbreak.training import RunRecord
 
 Row: TypeAlias = dict[str, Any]
 
+#: Formats before this one were never released.
+FIRST_FORMAT = 2
+
 
 @dataclass(frozen=True)
 class Column:
@@ -31,7 +34,7 @@ class Column:
         name: In the table.
         sql: Type and constraints.
         value: Makes the value from a finished run; None if the store fills it in itself.
-        frame: Its name in ``Store.frame``; empty if it is not in the frame, or not as it is.
+        frame: Its name in ``Store.runs``; empty if it is not in the frame, or not as it is.
         since: The first format that has it.
         before: What rows of earlier formats get, in SQL.
         in_result: Whether the fingerprint covers it: what determines a result, or follows from
@@ -42,7 +45,7 @@ class Column:
     sql: str
     value: Callable[[RunSpec, RunRecord], Any] | None = None
     frame: str = ""
-    since: int = 1
+    since: int = FIRST_FORMAT
     before: str = "NULL"
     in_result: bool = False
 
@@ -74,7 +77,8 @@ def _numerics(run: RunSpec, record: RunRecord) -> int:
     return NUMERICS_VERSION
 
 
-def _settings(run: RunSpec, record: RunRecord) -> str:
+def settings_of(run: RunSpec, *_: object) -> str:
+    """The settings of a run's method, as the store writes them."""
     return json.dumps(dict(run.method_settings), sort_keys=True)
 
 
@@ -91,38 +95,18 @@ def now(*_: object) -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-#: Roles of methods in stores that do not keep them yet. Never to be changed.
-OLD_ROLES = {
-    "DE": "plain",
-    "DE-INV-SB": "invariant",
-    "DE-SB": "proximity",
-    "DE-SB-BF": "exhaustive",
-    "DE-SB-LA": "variant",
-    "DE-SB-LA-W": "variant",
-    "CMA-ES": "plain",
-    "CMA-ES-INV-SB": "invariant",
-    "CMA-ES-SB": "proximity",
-    "CMA-ES-SB-BF": "exhaustive",
-    "CMA-ES-SB-LA": "variant",
-    "CMA-ES-SB-LA-P": "variant",
-}
-#: What such stores count, each in a column ``n_...`` of its own. Never to be changed.
-OLD_COUNTERS = ("nonfinite", "repairs", "bounded")
-
-#: The version of the numerics in stores that do not say it. Never to be changed.
-OLD_NUMERICS = 2
-
+_KEY = "TEXT PRIMARY KEY"
 _TEXT, _INTEGER, _REAL = "TEXT NOT NULL", "INTEGER NOT NULL", "REAL NOT NULL"
 
 #: The columns of a finished run.
 RUN = (
-    _of_run("key", "TEXT PRIMARY KEY", frame="key"),
+    _of_run("key", _KEY, frame="key"),
     Column("problem_id", "INTEGER NOT NULL REFERENCES problem (id)"),
-    Column("format", _INTEGER, _format, since=2, before="1"),
-    Column("numerics", _INTEGER, _numerics, since=2, before=str(OLD_NUMERICS)),
+    Column("format", _INTEGER, _format),
+    Column("numerics", _INTEGER, _numerics),
     _of_run("method", _TEXT),
     _of_record("family", _TEXT),
-    Column("role", _TEXT, lambda run, record: record.role, since=2, before="'variant'"),
+    Column("role", _TEXT, lambda run, record: record.role),
     _of_run("repetition", _INTEGER),
     _of_record("error", _REAL),
     _of_record("network_error", _REAL),
@@ -134,17 +118,79 @@ RUN = (
     _of_run("max_evaluations", _INTEGER, frame="max_evaluations"),
     _of_record("population_size", _INTEGER),
     _of_record("seconds", _REAL, in_result=False),
-    Column("counters", _TEXT, _counters, since=2, before="'{}'", in_result=True),
+    Column("counters", _TEXT, _counters, in_result=True),
     _of_run("seed", _INTEGER, frame="seed"),
     _of_run("data_seed", _INTEGER, frame="data_seed"),
-    Column("settings", _TEXT, _settings, "settings", in_result=True),
+    Column("settings", _TEXT, settings_of, "settings", in_result=True),
     Column("versions", _TEXT, _versions, "versions"),
     Column("fingerprint", _TEXT, frame="fingerprint"),
     Column("finished_at", _TEXT, now),
 )
 
-#: The format of the stores that are written; ``_migrations`` brings older ones to it.
+#: The format of the stores that are written; older ones are brought to it when they are opened.
 FORMAT: int = max(column.since for column in RUN)
+
+APPLICATION_ID = 0x53594D42  # "SYMB"
+
+#: In every table: a hash of all the rest of the row, verified whenever it is read.
+CHECKSUM = Column("checksum", _TEXT)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns, what holds between them, and the first format that has the table."""
+
+    columns: tuple[Column, ...]
+    constraint: str = ""
+    since: int = FIRST_FORMAT
+
+    def names(self, version: int | None = None) -> list[str]:
+        """Names of the columns that a format has, by default this one's; the checksum apart."""
+        return [c.name for c in self.columns if c.since <= (version or FORMAT)]
+
+    def sql(self, name: str) -> str:
+        """The statement that makes it."""
+        columns = [f"{column.name} {column.sql}" for column in (*self.columns, CHECKSUM)]
+        constraint = [self.constraint] if self.constraint else []
+        return f"CREATE TABLE {name} ({', '.join([*columns, *constraint])}) STRICT"
+
+
+def _arrays_of(table: str) -> Table:
+    owner = Column("key", f"TEXT NOT NULL REFERENCES {table} (key) ON DELETE CASCADE")
+    texts = [Column(name, _TEXT) for name in ("name", "dtype", "shape")]
+    return Table((owner, *texts, Column("data", "BLOB NOT NULL")), "PRIMARY KEY (key, name)")
+
+
+TABLES = {
+    "study": Table((Column("digest", _KEY), Column("name", _TEXT), Column("text", _TEXT))),
+    "problem": Table(
+        (
+            Column("id", "INTEGER PRIMARY KEY"),
+            Column("name", _TEXT),
+            Column("facts", "TEXT NOT NULL UNIQUE"),  # JSON
+        )
+    ),
+    "run": Table(RUN),
+    "run_array": _arrays_of("run"),
+    "run_model": Table(
+        (
+            Column("key", "TEXT PRIMARY KEY REFERENCES run (key) ON DELETE CASCADE"),
+            Column("data", "BLOB NOT NULL"),  # JSON, zlib
+        )
+    ),
+    "checkpoint": Table((Column("key", _KEY), Column("state", _TEXT))),
+    "checkpoint_array": _arrays_of("checkpoint"),
+    "failure": Table(
+        (
+            Column("key", _KEY),
+            Column("problem", _TEXT),
+            Column("method", _TEXT),
+            Column("repetition", _INTEGER),
+            Column("traceback", _TEXT),
+            Column("failed_at", _TEXT),
+        )
+    ),
+}
 
 #: What of a record is kept as arrays.
 ARRAYS = (
@@ -193,27 +239,9 @@ def fingerprint(row: Row, arrays: Mapping[str, PackedArray]) -> str:
 
     It covers what the format that wrote the run had.
     """
-    if row["format"] == 1:
-        values = _format_1(row)
-    else:
-        values = {c.name: row[c.name] for c in RUN if c.in_result and c.since <= row["format"]}
+    values = {c.name: row[c.name] for c in RUN if c.in_result and c.since <= row["format"]}
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
         digest.update(inflate(arrays[name]))  # compressors differ, data do not
     return digest.hexdigest()[:32]
-
-
-def _format_1(row: Row) -> Row:
-    """What the fingerprint of the first format covers, under the names that it had there."""
-    counters = json.loads(row["counters"])
-    same = (
-        "key method family repetition seed data_seed population_size max_evaluations settings "
-        "error penalty network_error test_error n_evaluations"
-    )
-    return {
-        **{name: row[name] for name in same.split()},
-        "train_rate": row["train_error"],
-        "validation_rate": row["validation_error"],
-        **{f"n_{name}": counters.get(name, 0) for name in OLD_COUNTERS},
-    }

@@ -5,6 +5,7 @@ Opening checks every page and every index, reading checks every row.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from symbreak.experiments._columns import FORMAT, Row
+from symbreak.experiments._columns import APPLICATION_ID, FIRST_FORMAT, FORMAT, TABLES, Row
 from symbreak.experiments._errors import StoreError, translate_errors
-from symbreak.experiments._migrations import format_of, migrate
-from symbreak.experiments._rows import check_rows, insert_row, read_rows
-from symbreak.experiments._schema import APPLICATION_ID, ARCHIVE_HEAD, TABLES
+
+ARCHIVE_HEAD = "archive.json"  # what tells an archive from other folders
 
 
 class Database:
@@ -31,7 +31,7 @@ class Database:
     def __init__(self, path: Path, *, create: bool, read_only: bool = False) -> None:
         self.path = path
         if path.is_dir():
-            raise StoreError(f"store {path}: {_instead_of_a_file(path)}")
+            raise StoreError(_instead_of_a_file(path), path)
         if not path.exists() and (read_only or not create):
             raise StoreError(f"no store at {path}. Run a study first, with --store {path}.")
         self.read_only = read_only or (path.exists() and not _is_writable(path))
@@ -97,6 +97,16 @@ class Database:
                     self._connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See what the store holds at one moment, whatever others write meanwhile."""
+        with self._named_errors():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("COMMIT")
+
     def _check_presence(self) -> None:
         """SQLite would go on writing into a file that was deleted, and all of it would be lost."""
         if self.read_only:
@@ -111,9 +121,9 @@ class Database:
             with translate_errors(self.path):
                 yield
         except StoreError as error:
-            if str(error).startswith("store "):
+            if error.path is not None:
                 raise
-            raise StoreError(f"store {self.path}: {error}") from error
+            raise StoreError(str(error), self.path) from error
 
 
 def _instead_of_a_file(folder: Path) -> str:
@@ -135,9 +145,9 @@ def _open(path: Path, *, create: bool, read_only: bool) -> sqlite3.Connection:
                 raise StoreError("the file is empty, not a store. Run a study first.")
             _make(connection)
         _check(connection)
-        if read_only and format_of(connection) != FORMAT:
+        if read_only and _format_of(connection) != FORMAT:
             connection = _in_memory(connection)
-        migrate(connection)
+        _migrate(connection)
         if not read_only:
             _use_log(connection)
     except BaseException:
@@ -193,14 +203,17 @@ def _use_log(connection: sqlite3.Connection) -> None:
 def _check(connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise StoreError("this SQLite file was not written by symbreak.")
-    version = format_of(connection)
+    version = _format_of(connection)
     if version > FORMAT:
         raise StoreError(
             f"it has format {version}, of a newer version; this symbreak reads formats up to "
             f"{FORMAT}; upgrade symbreak."
         )
-    if version < 1:
-        raise StoreError(f"it is damaged: it has format {version}. Restore a copy.")
+    if version < FIRST_FORMAT:
+        raise StoreError(
+            f"it has format {version}, of a version before the first release; this symbreak reads "
+            f"formats from {FIRST_FORMAT} on. Run the study again into another store."
+        )
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise StoreError(f"it is damaged: {verdict}. Restore a copy, or merge the shards again.")
@@ -212,3 +225,106 @@ def _in_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
     connection.backup(copy)
     connection.close()
     return copy
+
+
+def _format_of(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Bring a store to the present format, all of it or nothing of it."""
+    if _format_of(connection) == FORMAT:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for version in range(_format_of(connection), FORMAT):  # another process may have done it
+            _step(connection, version + 1)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _step(connection: sqlite3.Connection, version: int) -> None:
+    """Add the tables and columns that are new in a format."""
+    for name, table in TABLES.items():
+        new = [column for column in table.columns if column.since == version]
+        if table.since == version:
+            connection.execute(table.sql(name))
+        elif new and table.since < version:
+            for _ in read_rows(connection, name, version=version - 1):
+                pass  # no damage gets a new checksum
+            for column in new:
+                definition = f"{column.name} {column.sql} DEFAULT {column.before}"
+                connection.execute(f"ALTER TABLE {name} ADD COLUMN {definition}")
+            _seal_rows(connection, name)
+    connection.execute(f"PRAGMA user_version = {version}")
+
+
+def insert_row(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> bool:
+    """Write a row, unless there is one with its key; whether it was written."""
+    names = TABLES[table].names()
+    values = [row[name] for name in names]
+    return bool(
+        connection.execute(
+            f"INSERT OR IGNORE INTO {table} ({', '.join(names)}, checksum) "
+            f"VALUES ({', '.join('?' * len(names))}, ?)",
+            [*values, _checksum(table, values)],
+        ).rowcount
+    )
+
+
+def read_rows(
+    connection: sqlite3.Connection,
+    table: str,
+    condition: str = "",
+    values: Sequence[Any] = (),
+    version: int | None = None,
+) -> Iterator[Row]:
+    """Rows of a table, each checked.
+
+    Raises:
+        StoreError: if a row is not what was written.
+    """
+    for row, sound in check_rows(connection, table, condition, values, version):
+        if not sound:
+            raise StoreError(
+                f"it is damaged: a row of {table} is not what was written; 'symbreak store "
+                "check' says more. Restore a copy, or merge the shards again."
+            )
+        yield row
+
+
+def check_rows(
+    connection: sqlite3.Connection,
+    table: str,
+    condition: str = "",
+    values: Sequence[Any] = (),
+    version: int | None = None,
+) -> Iterator[tuple[Row, bool]]:
+    """Rows of a table, and whether each is what was written."""
+    names = TABLES[table].names(version)
+    query = f"SELECT {', '.join(names)}, checksum FROM {table} {condition}"
+    for *found, expected in connection.execute(query, values):
+        yield dict(zip(names, found, strict=True)), _checksum(table, found) == expected
+
+
+def _seal_rows(connection: sqlite3.Connection, table: str) -> None:
+    """Give every row of a table the checksum of what it holds now."""
+    names = ", ".join(TABLES[table].names())
+    for (number,) in connection.execute(f"SELECT rowid FROM {table}").fetchall():
+        query = f"SELECT {names} FROM {table} WHERE rowid = ?"
+        found = connection.execute(query, (number,)).fetchone()
+        update = f"UPDATE {table} SET checksum = ? WHERE rowid = ?"
+        connection.execute(update, (_checksum(table, found), number))
+
+
+def _checksum(table: str, values: Sequence[Any]) -> str:
+    """A hash of all that a row holds, and of its table."""
+    blobs = [value for value in values if isinstance(value, bytes)]
+    rest = [len(value) if isinstance(value, bytes) else value for value in values]
+    digest = hashlib.blake2b(repr([table, *rest]).encode(), digest_size=8)
+    for blob in blobs:
+        digest.update(blob)
+    return digest.hexdigest()

@@ -1,17 +1,17 @@
-"""Frames of a store: its runs, a row each, and their arrays below each other."""
+"""Results as frames: runs, a row each, and what was noted during them, below each other."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak.experiments._columns import RUN, Row
-from symbreak.experiments._identity import Facts, Label, label_runs
-from symbreak.experiments._schema import TABLES
+from symbreak.experiments._columns import RUN, TABLES, Row
+from symbreak.experiments._identity import Condition, Facts, identity_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,19 +19,81 @@ if TYPE_CHECKING:
 Arrays = Mapping[str, NDArray[Any]]
 
 _ERRORS = ["train_error", "validation_error", "test_error"]
+#: What names a run in every frame.
+NAMES = ["problem", "method", "repetition"]
+#: The frames of one row per run or more, and the tables of an archive that hold them.
+TABLE_OF = {
+    "runs": "runs",
+    "curves": "curves",
+    "part_errors": "rates",
+    "traces": "traces",
+    "spread": "spread",
+}
 
 
-def runs(rows: Sequence[Row], problems: Mapping[int, Facts]) -> pd.DataFrame:
-    """A row per run, ordered by problem, method and repetition."""
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """All results of a store or an archive.
+
+    Attributes:
+        runs: Finished runs. ``error`` is the training error of the record; ``train_error``,
+            ``validation_error`` and ``test_error`` are those of the network that the validation
+            set selected, rates for classification and else normalised mean squared errors;
+            ``table_error`` is what the paper's Table 1 shows, the test rate of classification and
+            else the error. What was counted has columns ``n_...``.
+        curves: Best error so far, a row per improvement and one at the end.
+        part_errors: Errors on training, validation and test data, a row per improvement of the
+            second.
+        traces: Share of modified candidates, and step size of CMA-ES, after every generation.
+        spread: How candidates were spread over partitions, a row per measurement.
+        failures: Runs that raised, with their tracebacks.
+        problems: Facts about the problems, by the column ``identity`` of the runs.
+        studies: Name and text of the study files.
+    """
+
+    runs: pd.DataFrame
+    curves: pd.DataFrame
+    part_errors: pd.DataFrame
+    traces: pd.DataFrame
+    spread: pd.DataFrame
+    failures: pd.DataFrame
+    problems: dict[str, Facts]
+    studies: list[tuple[str, str]]
+
+    def facts(self) -> dict[str, Facts]:
+        """Facts about the problems, by name."""
+        pairs = self.runs[["problem", "identity"]].drop_duplicates()
+        return {name: self.problems[one] for name, one in pairs.itertuples(index=False)}
+
+    def conditions(self) -> list[Condition]:
+        """Under what each run was done."""
+        columns = [*NAMES, "key", "settings", "data_seed", "identity"]
+        rows: list[Any] = self.runs[columns].to_numpy(object).tolist()
+        return [Condition._make((*row[:-1], self.problems[row[-1]])) for row in rows]
+
+
+def facts_of_row(row: Row, problems: Mapping[int, Facts]) -> Facts:
+    """Facts about the problem of a stored run, with what the run was allowed."""
+    allowed = {name: row[name] for name in ("max_evaluations", "numerics")}
+    facts = problems[row["problem_id"]] | allowed
+    return facts | {"identity": identity_of(facts)}
+
+
+def condition_of_row(row: Row, facts: Facts) -> Condition:
+    """Under what a stored run was done."""
+    names = facts["name"], row["method"], row["repetition"]
+    return Condition(*names, row["key"], row["settings"], row["data_seed"], facts)
+
+
+def runs_frame(rows: Sequence[Row], facts: Sequence[Facts]) -> pd.DataFrame:
+    """A row per run."""
     import pandas as pd
 
-    by_key = label_runs(rows, problems)
-    rows = sorted(rows, key=lambda row: _place(by_key[row["key"]]))
-    labels = [by_key[row["key"]] for row in rows]
-    frame: dict[str, list[Any]] = {
-        title: [label[k] for label in labels] for k, title in enumerate(Label._fields)
-    }
-    frame["task"] = [problems[row["problem_id"]]["task"] for row in rows]
+    frame: dict[str, list[Any]] = {"problem": [each["name"] for each in facts]}
+    for name in ("method", "role", "repetition"):
+        frame[name] = [row[name] for row in rows]
+    for name in ("identity", "task"):
+        frame[name] = [each[name] for each in facts]
     for column in RUN:
         if column.frame:
             frame[column.frame] = [row[column.name] for row in rows]
@@ -51,81 +113,64 @@ def _table_error(task: str, row: Row) -> float:
     return float(row["error"] if shown is None else shown)
 
 
-def failures(rows: Iterable[Row]) -> pd.DataFrame:
+def failures_frame(rows: Iterable[Row]) -> pd.DataFrame:
     """A row per failure."""
     import pandas as pd
 
-    ordered = sorted(rows, key=lambda row: (row["problem"], row["method"], row["repetition"]))
+    ordered = sorted(rows, key=lambda row: tuple(row[name] for name in NAMES))
     return pd.DataFrame(ordered, columns=TABLES["failure"].names())
 
 
-class LongFrame(NamedTuple):
-    """Which arrays make a frame, and how; the function is given the population size too."""
+def _columns_of(name: str, *columns: str) -> Callable[[Arrays], dict[str, NDArray[Any]]]:
+    """The columns of an array, which some runs do not have."""
 
-    arrays: tuple[str, ...]
-    columns: Callable[[int, Arrays], dict[str, NDArray[Any]]]
-
-
-def _table(name: str, *columns: str) -> LongFrame:
-    """A frame of one array with these columns."""
-
-    def split(size: int, arrays: Arrays) -> dict[str, NDArray[Any]]:
+    def split(arrays: Arrays) -> dict[str, NDArray[Any]]:
         table = arrays.get(name, np.empty((0, len(columns))))
         return dict(zip(columns, table.T, strict=True))
 
-    return LongFrame((name,), split)
+    return split
 
 
-CURVES = LongFrame(
-    ("evaluations", "errors"),
-    lambda size, arrays: {"evaluations": arrays["evaluations"], "error": arrays["errors"]},
-)
-RATES = _table("rates", "evaluations", *_ERRORS)
-SPREAD = _table("spread", "evaluations", "partition_share", "conventions")
-
-
-def traces_of(max_points: int | None) -> LongFrame:
+def _traces(arrays: Arrays, max_points: int | None) -> dict[str, NDArray[Any]]:
     """Means of equal numbers of generations, at most ``max_points`` a run."""
-
-    def means(size: int, arrays: Arrays) -> dict[str, NDArray[Any]]:
-        shares = arrays["modified_share"]
-        n = len(shares)
-        steps = arrays.get("step_size", np.full(n, np.nan))
-        # stores did not always keep them, when generations were all alike
-        evaluations = arrays.get("generation_evaluations", size * np.arange(1, n + 1))
-        group = -(-n // max_points) if max_points else 1
-        starts = np.arange(0, n, max(group, 1))
-        lengths = np.diff(np.append(starts, n))
-        return {
-            "evaluations": evaluations[starts + lengths - 1],
-            "modified_share": np.add.reduceat(shares, starts) / lengths,
-            "step_size": np.add.reduceat(steps, starts) / lengths,
-        }
-
-    return LongFrame(("modified_share", "step_size", "generation_evaluations"), means)
+    shares = arrays["modified_share"]
+    n = len(shares)
+    steps = arrays.get("step_size", np.full(n, np.nan))
+    group = -(-n // max_points) if max_points else 1
+    starts = np.arange(0, n, max(group, 1))
+    lengths = np.diff(np.append(starts, n))
+    return {
+        "evaluations": arrays["generation_evaluations"][starts + lengths - 1],
+        "modified_share": np.add.reduceat(shares, starts) / lengths,
+        "step_size": np.add.reduceat(steps, starts) / lengths,
+    }
 
 
-def long(
-    kind: LongFrame,
-    rows: Sequence[Row],
-    labels: Mapping[str, Label],
-    arrays: Iterable[Arrays],
-) -> pd.DataFrame:
-    """The arrays of all runs below each other, with the names of the runs."""
+def long_frames(
+    runs: pd.DataFrame, arrays: Iterable[Arrays], max_points: int | None
+) -> dict[str, pd.DataFrame]:
+    """The arrays of runs below each other, with the names of the runs; ``arrays`` in their order.
+
+    Raises:
+        KeyError: if a run lacks an array.
+    """
     import pandas as pd
 
-    parts = [kind.columns(row["population_size"], a) for row, a in zip(rows, arrays, strict=True)]
-    order = sorted(range(len(rows)), key=lambda i: _place(labels[rows[i]["key"]]))
-    lengths = [len(parts[i]["evaluations"]) for i in order]
-    places = [_place(labels[rows[i]["key"]]) for i in order]
-    frame: dict[str, Any] = {
-        title: np.repeat([place[k] for place in places], lengths)
-        for k, title in enumerate(("problem", "method", "repetition"))
+    kinds: dict[str, Callable[[Arrays], dict[str, NDArray[Any]]]] = {
+        "curves": lambda a: {"evaluations": a["evaluations"], "error": a["errors"]},
+        "part_errors": _columns_of("rates", "evaluations", *_ERRORS),
+        "traces": lambda a: _traces(a, max_points),
+        "spread": _columns_of("spread", "evaluations", "partition_share", "conventions"),
     }
-    for name in parts[0] if parts else ():
-        frame[name] = np.concatenate([parts[i][name] for i in order])
-    return pd.DataFrame(frame)
-
-
-def _place(label: Label) -> tuple[str, str, int]:
-    return label.problem, label.method, label.repetition
+    parts: dict[str, list[dict[str, NDArray[Any]]]] = {kind: [] for kind in kinds}
+    for of_run in arrays:
+        for kind, columns in kinds.items():
+            parts[kind].append(columns(of_run))
+    frames = {}
+    for kind, of_runs in parts.items():
+        lengths = [len(part["evaluations"]) for part in of_runs]
+        frame: dict[str, Any] = {name: np.repeat(runs[name].to_numpy(), lengths) for name in NAMES}
+        for name in of_runs[0] if of_runs else ():
+            frame[name] = np.concatenate([part[name] for part in of_runs])
+        frames[kind] = pd.DataFrame(frame)
+    return frames

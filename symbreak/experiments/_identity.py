@@ -1,41 +1,34 @@
-"""Which runs are comparable: what a problem is, beyond its name, and what to call it.
-
-Runs on different problems, with other budgets or settings, may share a store and even a name. The
-frames give them different labels, so that whoever groups by them keeps them apart.
-"""
+"""Which runs are comparable: what a problem is beyond its name, and how a method was set."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symbreak.experiments._columns import OLD_NUMERICS, Row
-from symbreak.experiments._spec import DIVISION_VERSION, NUMERICS_VERSION, RunSpec
+from symbreak.experiments._spec import DIVISION_VERSION, RunSpec
 from symbreak.problems import Problem
 from symbreak.topology import Topology
 
 Facts = dict[str, Any]
 
-#: Facts that make runs incomparable, with how a label says them and the value where a store does
-#: not have them yet.
+#: Facts that make runs incomparable, and their values in stores that do not have them.
 _DISTINGUISHING = {
-    "net": ("{}", ""),
-    "task": ("{}", ""),
-    "samples": ("{} samples", []),
-    "rescale": ("rescale {}", "unit"),
-    "output_error": ("{} output error", "linear"),
-    "output_shift": ("output shift {}", False),
-    "alpha": ("alpha {}", 0.0),
-    "data": ("data {}", ""),
-    "max_evaluations": ("{} evaluations", 0),
-    "numerics": ("numerics {}", OLD_NUMERICS),
+    "net": "",
+    "task": "",
+    "samples": [],
+    "rescale": "unit",
+    "output_error": "linear",
+    "output_shift": False,
+    "alpha": 0.0,
+    "data": "",
+    "max_evaluations": 0,
+    "numerics": 2,
 }
 #: Data count as equal if they agree to so many decimals; machines differ in the last bits.
 _DECIMALS = 5
@@ -87,145 +80,55 @@ def _data_digest(problem: Problem) -> str:
     return digest.hexdigest()[:8]
 
 
-def facts_of_row(row: Row, problems: Mapping[int, Facts]) -> Facts:
-    """Facts about the problem of a stored run, with what the run was allowed."""
-    allowed = {name: row[name] for name in ("max_evaluations", "numerics")}
-    return problems[row["problem_id"]] | allowed
-
-
 def identity_of(facts: Facts) -> str:
     """A short hash: equal if runs on the problem are comparable."""
-    told = [facts["name"], *_told(facts).values()]
+    told = [facts["name"], *(facts.get(name, unsaid) for name, unsaid in _DISTINGUISHING.items())]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]
 
 
-def agree(old: Facts, new: Facts) -> bool:
-    """Whether all that an older store knows of a problem holds for a new one."""
-    names = ["name", *(name for name in _DISTINGUISHING if name in old)]
-    return all(old[name] == new.get(name) for name in names)
-
-
-def _told(facts: Facts) -> Facts:
-    return {name: facts.get(name, unsaid) for name, (_, unsaid) in _DISTINGUISHING.items()}
-
-
-class Label(NamedTuple):
-    """What the frames call a run."""
+class Condition(NamedTuple):
+    """Under what a run was done, or is to be done."""
 
     problem: str
     method: str
-    role: str
     repetition: int
-    identity: str
+    key: str
+    settings: str  # of the method, JSON
+    data_seed: int
+    facts: Facts
 
 
-def label_problems(problems: Iterable[Facts]) -> dict[str, str]:
-    """A label for each identity: the name of the problem, if that says enough."""
-    by_name: dict[str, dict[str, Facts]] = defaultdict(dict)
-    for facts in problems:
-        by_name[facts["name"]][identity_of(facts)] = _told(facts)
-    labels = {}
-    for name, told in by_name.items():
-        differing = [
-            fact for fact in _DISTINGUISHING if len({str(t[fact]) for t in told.values()}) > 1
-        ]
-        for identity, facts in told.items():
-            words = ", ".join(_say(fact, facts[fact]) for fact in differing)
-            labels[identity] = f"{name} ({words})" if words else name
-    return labels
-
-
-def _say(fact: str, value: Any) -> str:
-    if isinstance(value, list):
-        value = " + ".join(map(str, value))
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = f"{value:,}"
-    return _DISTINGUISHING[fact][0].format("unknown" if value == "" else value)
-
-
-def label_runs(runs: Sequence[Row], problems: Mapping[int, Facts]) -> dict[str, Label]:
-    """The label of every run, by key; different settings of a method are different methods."""
-    alike = {(r["problem_id"], r["max_evaluations"], r["numerics"]): r for r in runs}
-    facts = {place: facts_of_row(run, problems) for place, run in alike.items()}
-    known = {place: identity_of(each) for place, each in facts.items()}
-    names = label_problems(facts.values())
-    identities = [known[r["problem_id"], r["max_evaluations"], r["numerics"]] for r in runs]
-    where = [names[identity] for identity in identities]
-    methods = _label_methods(runs, where)
-    repetitions = _number_repetitions(runs, list(zip(where, methods, strict=True)))
-    roles = _roles(runs, where, methods)
-    rows = zip(where, methods, roles, repetitions, identities, strict=True)
-    return {run["key"]: Label(*row) for run, row in zip(runs, rows, strict=True)}
-
-
-def _label_methods(runs: Sequence[Row], where: Sequence[str]) -> list[str]:
-    """Names of methods, with settings where a store has several."""
-    settings: dict[str, set[str]] = defaultdict(set)
-    sizes: dict[tuple[str, str, str], set[int]] = defaultdict(set)
-    for run, problem in zip(runs, where, strict=True):
-        settings[run["method"]].add(run["settings"])
-        sizes[problem, run["method"], run["settings"]].add(run["population_size"])
-    labels = []
-    for run, problem in zip(runs, where, strict=True):
-        words = []
-        if len(settings[run["method"]]) > 1:
-            words = [f"{name}={value}" for name, value in json.loads(run["settings"]).items()]
-        if len(sizes[problem, run["method"], run["settings"]]) > 1:
-            words.append(f"population_size={run['population_size']}")
-        labels.append(f"{run['method']} ({', '.join(words)})" if words else run["method"])
-    return labels
-
-
-def _roles(runs: Sequence[Row], where: Sequence[str], methods: Sequence[str]) -> list[str]:
-    """Of several settings of a method the plainest has its role, the others are variants."""
-    counts = Counter(zip(where, methods, strict=True))
-    plainest: dict[tuple[str, str], tuple[int, int, str]] = {}
-    for run, problem, label in zip(runs, where, methods, strict=True):
-        place, rank = (problem, run["method"]), (len(run["settings"]), -counts[problem, label])
-        plainest[place] = min(plainest.get(place, (*rank, label)), (*rank, label))
-    return [
-        run["role"] if plainest[problem, run["method"]][2] == label else "variant"
-        for run, problem, label in zip(runs, where, methods, strict=True)
-    ]
-
-
-def _number_repetitions(runs: Sequence[Row], groups: Sequence[tuple[str, str]]) -> list[int]:
-    """Repetitions, numbered anew where studies with different seeds have the same ones."""
-    order = sorted(
-        range(len(runs)), key=lambda i: (runs[i]["repetition"], runs[i]["seed"], runs[i]["key"])
-    )
-    seen: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for i in order:
-        seen[groups[i]].append(i)
-    numbers = [run["repetition"] for run in runs]
-    for members in seen.values():
-        if len({numbers[i] for i in members}) < len(members):
-            for number, i in enumerate(members):
-                numbers[i] = number
-    return numbers
-
-
-def describe_differences(
-    new: Iterable[RunSpec], runs: Sequence[Row], problems: Mapping[int, Facts]
-) -> list[str]:
-    """Which runs of a study share a name with runs that they are not comparable with."""
-    distinct = {(row["problem_id"], row["max_evaluations"], row["numerics"]): row for row in runs}
-    here = [facts_of_row(row, problems) for row in distinct.values()]
-    settings_here: dict[str, set[str]] = defaultdict(set)
-    for row in runs:
-        settings_here[row["method"]].add(row["settings"])
-    sentences = []
+def differences(here: Iterable[Condition], new: Iterable[Condition]) -> list[str]:
+    """Why runs that share a name may not be compared, in words; nothing if they may."""
+    known: dict[tuple[object, ...], Condition] = {}
+    for run in here:
+        for n in (1, 2, 3):
+            known.setdefault(run[:n], run)
+    found: dict[str, None] = {}
     for run in new:
-        allowed = {"max_evaluations": run.max_evaluations, "numerics": NUMERICS_VERSION}
-        facts = facts_of(run) | allowed
-        there = [old for old in here if old["name"] == run.problem]
-        if there and not any(agree(old, facts) for old in there):
-            labels = label_problems([*there, facts])
-            others = " and ".join(sorted({labels[identity_of(old)] for old in there}))
-            sentences.append(
-                f"the store has runs of {others}; this is {labels[identity_of(facts)]}"
-            )
-        settings = json.dumps(dict(run.method_settings), sort_keys=True)
-        if (known := settings_here.get(run.method)) and settings not in known:
-            sentences.append(f"the store has runs of {run.method} with other settings")
-    return list(dict.fromkeys(sentences))
+        if (other := known.get(run[:1])) and (words := _other_facts(other, run)):
+            found[f"{run.problem} with {words}"] = None
+        elif (other := known.get(run[:2])) and other.settings != run.settings:
+            words = f"{run.settings} instead of {other.settings}"
+            found[f"{run.method} on {run.problem} with the settings {words}"] = None
+        elif (other := known.get(run[:3])) and other.key != run.key:
+            words = "with another seed or population size"
+            found[f"{run.method} on {run.problem} {words}"] = None
+    return list(found)
+
+
+def _other_facts(old: Condition, new: Condition) -> str:
+    """In what two problems of one name differ, as far as both are known."""
+    told = [name for name in _DISTINGUISHING if name in old.facts and name in new.facts]
+    words = [
+        f"{name.replace('_', ' ')} {_said(new.facts[name])} instead of {_said(old.facts[name])}"
+        for name in told
+        if old.facts[name] != new.facts[name]
+    ]
+    if "data" not in told and old.data_seed != new.data_seed:
+        words.append("other data")
+    return ", ".join(words)
+
+
+def _said(value: object) -> str:
+    return " + ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from symbreak._support.checks import check_path, shown
-from symbreak.experiments._codec import inflate
-from symbreak.experiments._columns import Row, fingerprint, packed_of, read_model
+from symbreak.experiments._columns import TABLES, Row, fingerprint, packed_of, read_model
 from symbreak.experiments._database import Database
-from symbreak.experiments._errors import SEE_CHECK, StoreError
-from symbreak.experiments._identity import agree
-from symbreak.experiments._schema import TABLES
+from symbreak.experiments._errors import StoreError
+from symbreak.experiments._frames import condition_of_row, facts_of_row
+from symbreak.experiments._identity import Condition, differences
 
 
 def merge_stores(target: str | Path, sources: Sequence[str | Path]) -> int:
@@ -27,7 +26,8 @@ def merge_stores(target: str | Path, sources: Sequence[str | Path]) -> int:
         How many finished runs were added.
 
     Raises:
-        StoreError: if the same run has different results in two stores.
+        StoreError: if the same run has different results in two stores, or runs of one name could
+            not be compared.
     """
     target = check_path("target", target)
     if isinstance(sources, str | bytes | Mapping) or not isinstance(sources, Iterable):
@@ -82,8 +82,13 @@ def _refuse_conflicts(ours: Database, theirs: Database) -> None:
     conflicts = {
         run["key"]: run
         for run in theirs.rows("run")
-        if run["key"] in known and not _same_result(ours, known[run["key"]], theirs, run)
+        if run["key"] in known and run["fingerprint"] != known[run["key"]]["fingerprint"]
     }
+    if found := differences(_conditions(ours), _conditions(theirs)):
+        raise StoreError(
+            f"the runs of {theirs.path} could not be compared with those already here: it has "
+            f"{'; '.join(found)}. Nothing of it was taken; give it a store of its own."
+        )
     if conflicts:
         key = min(conflicts)
         raise StoreError(
@@ -101,60 +106,34 @@ def _other_versions(theirs: Row, ours: Row) -> str:
     return f": {', '.join(others)}" if others else ""
 
 
-def _same_result(ours: Database, one: Row, theirs: Database, other: Row) -> bool:
-    if one["format"] == other["format"]:
-        return bool(one["fingerprint"] == other["fingerprint"])
-    if one["error"] != other["error"]:  # fingerprints of different formats cover different facts
-        return False
-    curve = "WHERE key = ? AND name IN ('evaluations', 'errors', 'theta') ORDER BY name"
-    parts = [
-        [inflate(packed_of(row)) for row in database.rows("run_array", curve, (one["key"],))]
-        for database in (ours, theirs)
-    ]
-    return parts[0] == parts[1]
-
-
 def _merge_problems(ours: Database, theirs: Database) -> dict[int, int]:
     """Add their problems to ours; return our number of each, by theirs."""
-    known = {row["id"]: json.loads(row["facts"]) for row in ours.rows("problem")}
-    our_seeds, their_seeds = _data_seeds(ours), _data_seeds(theirs)
+    known = {row["facts"]: row["id"] for row in ours.rows("problem")}
     numbers = {}
     for row in theirs.rows("problem"):
-        facts, seeds = json.loads(row["facts"]), their_seeds.get(row["id"], set())
-        same = [
-            number
-            for number, other in known.items()
-            if other == facts
-            or ("data" not in other and agree(other, facts) and seeds & our_seeds[number])
-            or ("data" not in facts and agree(facts, other) and seeds & our_seeds[number])
-        ]
-        if not same:
-            same = [1 + max(known, default=0)]
-            ours.insert("problem", row | {"id": same[0]})
-            known[same[0]], our_seeds[same[0]] = facts, seeds
-        numbers[row["id"]] = same[0]
+        if row["facts"] not in known:
+            known[row["facts"]] = 1 + max(known.values(), default=0)
+            ours.insert("problem", row | {"id": known[row["facts"]]})
+        numbers[row["id"]] = known[row["facts"]]
     return numbers
 
 
-def _data_seeds(database: Database) -> dict[int, set[int]]:
-    """Seeds of the data of each problem; older stores know the data by nothing else."""
-    seeds: dict[int, set[int]] = {row["id"]: set() for row in database.rows("problem")}
-    for run in database.rows("run"):
-        seeds[run["problem_id"]].add(run["data_seed"])
-    return seeds
+def _conditions(database: Database) -> list[Condition]:
+    problems = {row["id"]: json.loads(row["facts"]) for row in database.rows("problem")}
+    return [condition_of_row(row, facts_of_row(row, problems)) for row in database.rows("run")]
 
 
 def check_store(path: str | Path) -> list[str]:
     """What is wrong with a store, in words; nothing if it is sound.
 
     Every page, every row, every reference, and every result against its fingerprint.
+
+    Raises:
+        StoreError: if it cannot be opened, or has damaged pages.
     """
     path = check_path("path", path)
-    try:
-        with closing(Database(path, create=False, read_only=True)) as database:
-            return [*_row_faults(database), *database.faults(), *_result_faults(database)]
-    except StoreError as error:
-        return [str(error).replace(SEE_CHECK, "")]
+    with closing(Database(path, create=False, read_only=True)) as database:
+        return [*_row_faults(database), *database.faults(), *_result_faults(database)]
 
 
 def _row_faults(database: Database) -> Iterator[str]:

@@ -16,25 +16,20 @@ from symbreak.experiments import _frames
 from symbreak.experiments._codec import PackedArray, join_state, pack, split_state, unpack
 from symbreak.experiments._columns import (
     ARRAYS,
+    TABLES,
     Row,
     model_row,
     now,
     packed_of,
     read_model,
     run_row,
+    settings_of,
 )
 from symbreak.experiments._database import Database
 from symbreak.experiments._errors import CheckpointError, StoreError
-from symbreak.experiments._identity import (
-    Facts,
-    agree,
-    describe_differences,
-    facts_of,
-    facts_of_row,
-    label_runs,
-)
-from symbreak.experiments._schema import TABLES
-from symbreak.experiments._spec import RunSpec
+from symbreak.experiments._frames import condition_of_row, facts_of_row
+from symbreak.experiments._identity import Condition, Facts, differences, facts_of
+from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
 from symbreak.experiments._study import StudySpec
 from symbreak.models import Model
 from symbreak.training import RunRecord
@@ -79,8 +74,12 @@ class Store:
             yield
 
     def add_study(self, spec: StudySpec) -> None:
-        """Keep the study file, so that a report can say how to reproduce it."""
-        check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
+        """Keep the study file, so that a report can say how to reproduce it.
+
+        Raises:
+            ValueError: if its runs could not be compared with those here of the same names.
+        """
+        self.check_study(spec)
         digest = hashlib.sha256(spec.text.encode()).hexdigest()
         row = {"digest": digest, "name": spec.name, "text": spec.text}
         with self._database.transaction():
@@ -99,7 +98,7 @@ class Store:
         model = record.model
         facts = facts_of(run) if facts is None else facts
         with self._database.transaction():
-            row["problem_id"] = self._problem_number(run, facts)
+            row["problem_id"] = self._problem_number(run.problem, facts)
             if self._database.insert("run", row):
                 self._insert_arrays("run_array", run.key, packed)
                 if model is not None:
@@ -107,24 +106,15 @@ class Store:
             self._database.delete("checkpoint", run.key)
             self._database.delete("failure", run.key)
 
-    def _problem_number(self, run: RunSpec, facts: Facts) -> int:
-        """The row of a problem; that of an older store, if all that is known of it agrees."""
+    def _problem_number(self, name: str, facts: Facts) -> int:
+        """The row of a problem."""
         text = json.dumps(facts, sort_keys=True)
-        rows = list(self._database.rows("problem", "WHERE name = ?", (run.problem,)))
-        for row in rows:
-            known = json.loads(row["facts"])
-            if row["facts"] == text or ("data" not in known and self._same_data(row, run, facts)):
-                return int(row["id"])
-        number = 1 + max((row["id"] for row in self._database.rows("problem")), default=0)
-        self._database.insert("problem", {"id": number, "name": run.problem, "facts": text})
-        return number
-
-    def _same_data(self, problem: Row, run: RunSpec, facts: Facts) -> bool:
-        """Whether a run is on a problem of a store that did not say its data."""
-        runs = self._database.rows("run", "WHERE problem_id = ?", (problem["id"],))
-        seeds = {row["data_seed"] for row in runs if row["format"] == 1}
-        same = len(seeds) > 1 if run.data == "redrawn" else seeds == {run.data_seed}
-        return same and agree(json.loads(problem["facts"]), facts)
+        numbers = {row["facts"]: row["id"] for row in self._database.rows("problem")}
+        if text not in numbers:
+            numbers[text] = 1 + max(numbers.values(), default=0)
+            row = {"id": numbers[text], "name": name, "facts": text}
+            self._database.insert("problem", row)
+        return int(numbers[text])
 
     def add_failure(self, run: RunSpec, traceback: str) -> None:
         """Record that a run raised; it is left out until a retry is asked for."""
@@ -195,66 +185,60 @@ class Store:
         """Number of rows of ``run``, ``failure`` or ``checkpoint``."""
         return self._database.count(check_choice("table", table, TABLES))
 
-    def studies(self) -> list[tuple[str, str]]:
-        """Name and text of the study files whose runs are here."""
-        rows = self._database.rows("study")
-        return sorted((row["name"], row["text"]) for row in rows)
-
-    def problems(self) -> dict[str, Facts]:
-        """Facts about the problems of finished runs, by their names in the frames."""
-        runs, facts = self._runs()
-        labels = label_runs(runs, facts)
-        found = {}
-        for run in sorted(runs, key=lambda run: (run["problem_id"], run["max_evaluations"])):
-            label = labels[run["key"]]
-            found[label.problem] = facts_of_row(run, facts) | {"identity": label.identity}
-        return found
-
-    def differences(self, spec: StudySpec) -> list[str]:
-        """Where runs of a study would not be comparable with those here of the same name."""
-        check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
-        return describe_differences(spec.first_runs(), *self._runs())
-
     def checkpoints(self) -> set[str]:
         """Keys of the runs under way."""
         return {row["key"] for row, _ in self._database.checked_rows("checkpoint")}
 
+    def check_study(self, spec: StudySpec) -> None:
+        """Raise unless all runs of a study may be compared with those here of the same names.
+
+        Raises:
+            ValueError: saying what differs.
+        """
+        check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
+        here = self.conditions()
+        repetitions = {run[:2]: run.repetition for run in here}
+        planned = [condition_of(spec.run(*pair, repetitions.get(pair, 0))) for pair in spec.pairs()]
+        if found := differences(here, planned):
+            raise ValueError(
+                f"the study cannot go into {self.path}, whose runs could not be compared with its "
+                f"own: it has {'; '.join(found)}. Use another --store."
+            )
+
+    def conditions(self) -> list[Condition]:
+        """Under what each run here was done."""
+        return [condition_of_row(row, facts) for row, facts in self._runs()]
+
     def failures(self) -> pd.DataFrame:
         """Runs that raised, with their tracebacks."""
-        return _frames.failures(self._database.rows("failure"))
+        return _frames.failures_frame(self._database.rows("failure"))
 
-    def frame(self) -> pd.DataFrame:
-        """Finished runs, a row each.
+    def runs(self) -> pd.DataFrame:
+        """Finished runs, a row each, as in ``Frames``."""
+        found = self._runs()
+        return _frames.runs_frame([row for row, _ in found], [facts for _, facts in found])
 
-        ``error`` is the training error of the record; ``train_error``, ``validation_error`` and
-        ``test_error`` are those of the network that the validation set selected, rates for
-        classification and else normalised mean squared errors; ``table_error`` is what the
-        paper's Table 1 shows, the test rate of classification and else the error. What was
-        counted has columns ``n_...``.
-        """
-        return _frames.runs(*self._runs())
+    def frames(self, max_points: int | None = None) -> _frames.Frames:
+        """All results, as they are at one moment.
 
-    def curves(self) -> pd.DataFrame:
-        """Best error so far of every run, a row per improvement and one at the end."""
-        return self._long_frame(_frames.CURVES)
-
-    def rates(self) -> pd.DataFrame:
-        """Errors on training, validation and test set, a row per improvement of the second."""
-        return self._long_frame(_frames.RATES)
-
-    def traces(self, max_points: int | None = None) -> pd.DataFrame:
-        """Share of modified candidates, and step size of CMA-ES, after every generation.
-
-        With ``max_points`` equal numbers of generations are averaged, so that no run has more
-        rows than that; the evaluations are those at the last of them.
+        With ``max_points`` equal numbers of generations are averaged in ``traces``, so that no run
+        has more rows than that; the evaluations are those at the last of them.
         """
         if max_points is not None:
             check_count("max_points", max_points, 1)
-        return self._long_frame(_frames.traces_of(max_points))
-
-    def spread(self) -> pd.DataFrame:
-        """How the candidates of every run were spread over partitions, a row per measurement."""
-        return self._long_frame(_frames.SPREAD)
+        with self._database.snapshot():
+            found = self._runs()
+            rows, facts = [row for row, _ in found], [each for _, each in found]
+            runs = _frames.runs_frame(rows, facts)
+            arrays = (self._arrays("run_array", row["key"]) for row in rows)
+            try:
+                long = _frames.long_frames(runs, arrays, max_points)
+            except KeyError as missing:
+                raise StoreError(f"it is damaged: {missing} is missing.", self.path) from None
+            problems = {each["identity"]: each for each in facts}
+            studies = sorted((row["name"], row["text"]) for row in self._database.rows("study"))
+            failures = self.failures()
+        return _frames.Frames(runs, **long, failures=failures, problems=problems, studies=studies)
 
     def arrays(self, key: str) -> dict[str, NDArray[Any]]:
         """Everything stored of a run as arrays: theta, output_weights, curve and traces."""
@@ -269,34 +253,30 @@ class Store:
         check_text("key", key)
         for row in self._database.rows("run_model", "WHERE key = ?", (key,)):
             return read_model(row)
-        known = "it was run before stores kept models, or found no network" if self.has(key) else ""
-        raise StoreError(
-            f"store {self.path} has no model of run {key}: {known or 'there is no such run'}."
-        )
+        why = "it found no network" if self.has(key) else "there is no such run"
+        raise StoreError(f"it has no model of run {key}: {why}.", self.path)
 
-    def _runs(self) -> tuple[list[Row], dict[int, Facts]]:
-        """Rows of the finished runs, and facts about their problems by number."""
-        runs = list(self._database.rows("run"))
-        facts = {row["id"]: json.loads(row["facts"]) for row in self._database.rows("problem")}
-        if lost := {run["problem_id"] for run in runs} - set(facts):
-            raise StoreError(f"store {self.path} is damaged: problems {lost} are missing.")
-        return runs, facts
+    def _runs(self) -> list[tuple[Row, Facts]]:
+        """Rows of the finished runs by name, each with facts about its problem."""
+        problems = {row["id"]: json.loads(row["facts"]) for row in self._database.rows("problem")}
+        rows = list(self._database.rows("run"))
+        if lost := {row["problem_id"] for row in rows} - set(problems):
+            raise StoreError(f"it is damaged: problems {lost} are missing.", self.path)
+        found = [(row, facts_of_row(row, problems)) for row in rows]
+        return sorted(found, key=lambda pair: condition_of_row(*pair)[:4])
 
-    def _long_frame(self, kind: _frames.LongFrame) -> pd.DataFrame:
-        runs, facts = self._runs()
-        arrays = (self._arrays("run_array", run["key"], kind.arrays) for run in runs)
-        try:
-            return _frames.long(kind, runs, label_runs(runs, facts), arrays)
-        except KeyError as missing:
-            raise StoreError(f"store {self.path} is damaged: {missing} is missing.") from None
-
-    def _arrays(self, table: str, key: str, names: tuple[str, ...] = ()) -> dict[str, NDArray[Any]]:
-        condition = "WHERE key = ?"
-        if names:
-            condition += f" AND name IN ({', '.join('?' * len(names))})"
-        rows = self._database.rows(table, condition, (key, *names))
+    def _arrays(self, table: str, key: str) -> dict[str, NDArray[Any]]:
+        rows = self._database.rows(table, "WHERE key = ?", (key,))
         return {row["name"]: unpack(packed_of(row)) for row in rows}
 
     def _insert_arrays(self, table: str, key: str, arrays: Mapping[str, PackedArray]) -> None:
         for name, packed in arrays.items():
             self._database.insert(table, {"key": key, "name": name, **packed._asdict()})
+
+
+def condition_of(run: RunSpec) -> Condition:
+    """Under what a run is to be done."""
+    facts = {"max_evaluations": run.max_evaluations, "numerics": NUMERICS_VERSION}
+    facts |= facts_of(run)
+    names = run.problem, run.method, run.repetition
+    return Condition(*names, run.key, settings_of(run), run.data_seed, facts)

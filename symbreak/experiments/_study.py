@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
@@ -102,14 +102,22 @@ class StudySpec:
             check_table(name, getattr(self, name))
 
     @classmethod
-    def load(cls, source: str | Path) -> StudySpec:
+    def load(
+        cls, source: str | Path, *, problems: Sequence[str] = (), methods: Sequence[str] = ()
+    ) -> StudySpec:
         """Read a study file, or one of the built-in studies by name.
+
+        Args:
+            source: The file or the name.
+            problems: Leave out all others, with the seeds and budgets that the study has.
+            methods: The same for methods.
 
         Raises:
             ValueError: naming table, key and nearest valid name, before anything starts.
         """
         if isinstance(source, str) and source in BUILT_IN:
-            return cls.parse(built_in_text(source), name=source)
+            text = _part(built_in_text(source), problems, methods)
+            return cls.parse(text, name=source)
         path = check_path("a study", source)
         if path.is_dir():
             raise ValueError(f"{str(source)!r} is a folder; give a study file, in TOML.")
@@ -122,7 +130,7 @@ class StudySpec:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise ValueError(f"the study file {str(source)!r} is not UTF-8 text.") from None
-        return cls.parse(text, name=path.stem, folder=path.parent)
+        return cls.parse(_part(text, problems, methods), name=path.stem, folder=path.parent)
 
     @classmethod
     def parse(
@@ -140,13 +148,9 @@ class StudySpec:
         check_text("name", name)
         if folder is not None:
             folder = check_path("folder", folder)
-        try:
-            raw = tomllib.loads(check_text("the text of a study", text))
-        except ValueError as error:
-            raise ValueError(f"the study is not valid TOML: {error}.") from None
-        except RecursionError:
-            raise ValueError("the study is not valid: it is nested too deeply.") from None
-        spec = _checked(raw, text, name, folder or Path())
+        spec = _checked(
+            _read(check_text("the text of a study", text)), text, name, folder or Path()
+        )
         if spec.n_runs > MAX_RUNS:
             raise ValueError(f"a study has at most {MAX_RUNS:,} runs, got {spec.n_runs:,}.")
         # numbers and shapes are checked by what uses them
@@ -174,11 +178,11 @@ class StudySpec:
             order = stream(0, "shards", repetition).permutation(len(pairs))
             for (problem, method), place in zip(pairs, order.tolist(), strict=True):
                 if (repetition * len(pairs) + place) % n == i - 1:
-                    yield self._run(problem, method, repetition)
+                    yield self.run(problem, method, repetition)
 
     def first_runs(self) -> Iterator[RunSpec]:
         """The first repetition of every method on every problem."""
-        return (self._run(problem, method, 0) for problem, method in self.pairs())
+        return (self.run(problem, method, 0) for problem, method in self.pairs())
 
     def pairs(self) -> list[tuple[str, str]]:
         """Problems with the methods that run on them."""
@@ -189,7 +193,8 @@ class StudySpec:
             if problem in self.method_settings.get(method, {}).get("problems", self.problems)
         ]
 
-    def _run(self, problem: str, method: str, repetition: int) -> RunSpec:
+    def run(self, problem: str, method: str, repetition: int) -> RunSpec:
+        """One run."""
         settings = dict(self.method_settings.get(method, {}))
         settings.pop("problems", None)
         redrawn = self.data == "redrawn"
@@ -236,6 +241,47 @@ def derived_seed(seed: int, *key: str | int) -> int:
     """An integer below 2^53 for ``(seed, *key)``; other keys give independent streams."""
     digest = hashlib.sha256(json.dumps([seed, *key]).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 11
+
+
+def _read(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        raise ValueError(f"the study is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise ValueError("the study is not valid: it is nested too deeply.") from None
+
+
+def _part(text: str, problems: Sequence[str], methods: Sequence[str]) -> str:
+    """The text of a study with some of its problems and methods only."""
+    if not problems and not methods:
+        return text
+    raw = _read(text)
+    for key, kind, wanted in (("problems", "problem", problems), ("methods", "method", methods)):
+        known = _names(raw, key, kind, raw.get(key, ()))
+        _names({key: wanted or known}, key, kind, known, " It must be one of the study's.")
+        raw[key] = [name for name in known if name in wanted] if wanted else list(known)
+    for table, names in (("budgets", raw["problems"]), ("method", raw["methods"])):
+        raw[table] = {n: value for n, value in _table(raw, table).items() if n in names}
+    for table in ("problem", "data_file"):
+        raw[table] = {n: v for n, v in _table(raw, table).items() if n in raw["problems"]}
+    for name, settings in _subtables(raw, "method").items():
+        if "problems" in settings:
+            left = [each for each in settings["problems"] if each in raw["problems"]]
+            raw["method"][name] = settings | {"problems": left}
+            if not left:
+                raw["methods"].remove(name)
+                del raw["method"][name]
+    if not raw["methods"]:
+        raise ValueError("none of these methods runs on any of these problems in the study.")
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in raw.items())
+
+
+def _toml(value: Any) -> str:
+    """A value of a study file; but for tables JSON has the same words."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{json.dumps(k)} = {_toml(v)}' for k, v in value.items())} }}"
+    return json.dumps(value)
 
 
 def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySpec:

@@ -26,6 +26,8 @@ from symbreak._support.checks import (
 from symbreak._support.compile import compiled
 from symbreak.optimizers._state import (
     State,
+    check_declared,
+    check_savable,
     check_saved,
     generator_from,
     reading_state,
@@ -74,8 +76,9 @@ class Optimizer(ABC):
     """
 
     default_population_size: ClassVar[int] = 100
-    #: Attributes that make up the state, besides what this class saves itself: a type, or the
-    #: shape of an array in letters (N candidates, D parameters), with "?" if it may be None.
+    #: Attributes that make up the state, besides what this class saves itself, each with float,
+    #: int, bool, str or dict, or for an array its shape in letters: N candidates, D parameters, a
+    #: lower-case letter for any size, and "?" at the end if it may be None, such as "N D" or "n?".
     saved: ClassVar[Mapping[str, type | str]] = {}
     _saved_by_all: ClassVar[Mapping[str, type | str]] = {
         "generation": int,
@@ -87,6 +90,7 @@ class Optimizer(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        check_declared(cls.__name__, cls.saved)
         OPTIMIZERS[cls.__name__] = cls
 
     def __init__(
@@ -207,7 +211,10 @@ class Optimizer(ABC):
             "rng": self._rng.bit_generator.state,
             "best_theta": saved_value(self.best.theta),
             "best_error": None if self.best.theta is None else self.best.error,
-            **{name: saved_value(getattr(self, name)) for name in self._all_saved()},
+            **{
+                name: check_savable(type(self).__name__, name, getattr(self, name), kind)
+                for name, kind in self._all_saved().items()
+            },
         }
 
     @classmethod

@@ -20,6 +20,28 @@ MAX_NUMBER, MAX_COUNT = 1e300, 2**53
 _KINDS = {float: (float, int), int: (int,), bool: (bool,), str: (str,), dict: (dict,)}
 
 
+def check_declared(owner: str, saved: object) -> None:
+    """Raise unless a class declares what it saves in a way that ``check_saved`` understands."""
+    if not isinstance(saved, Mapping):
+        raise TypeError(f"{owner}.saved must be a dictionary of attributes, got {shown(saved)}.")
+    for name, kind in saved.items():
+        is_shape = isinstance(kind, str) and kind.removesuffix("?").replace(" ", "").isalpha()
+        if not is_shape and kind not in list(_KINDS):
+            raise TypeError(
+                f"{owner}.saved[{name!r}] must be float, int, bool, str, dict, or for an array its "
+                f'shape in letters, such as "N D" or "D?" (may be None), got {shown(kind)}.'
+            )
+
+
+def check_savable(owner: str, name: str, value: Any, kind: type | str) -> Any:
+    """A copy of a value that can be saved as it is declared; said while nothing is lost yet."""
+    if isinstance(value, np.ndarray) != isinstance(kind, str) and value is not None:
+        found = "an array" if isinstance(value, np.ndarray) else type(value).__name__
+        declared = repr(kind) if isinstance(kind, str) else kind.__name__
+        raise TypeError(f"{owner}.saved declares {name} as {declared}, but it is {found}.")
+    return saved_value(value)
+
+
 def saved_value(value: Any) -> Any:
     """A copy that later changes do not reach."""
     return value.copy() if isinstance(value, np.ndarray | dict) else value

@@ -3,8 +3,7 @@
 import pandas as pd
 import vl_convert
 
-from symbreak.analysis import _style as style
-from symbreak.analysis._lineup import Lineup, Member
+from symbreak.analysis._lineup import Lineup, Member, styles_of
 
 DE = ("DE", "DE-INV-SB", "DE-SB")
 CMA = ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB")
@@ -18,11 +17,11 @@ def lineup_of(methods=DE):
     return Lineup.sorted(Member(m, family, ROLES[places[m]]) for m, family in pairs)
 
 
-def looks(methods=DE):
-    return style.looks_of(lineup_of(methods))
+def styles(methods=DE):
+    return styles_of(lineup_of(methods))
 
 
-LOOKS = looks((*DE, *CMA))
+STYLES = styles((*DE, *CMA))
 
 
 def curves_frame(problem="sinc", methods=DE, repetitions=5, end=10_000):

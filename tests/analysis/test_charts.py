@@ -9,24 +9,29 @@ import pytest
 import vl_convert
 
 from symbreak.analysis import _charts as charts
-from symbreak.analysis import _idea_chart as idea
-from symbreak.analysis import _matrix_charts as matrix
+from symbreak.analysis import _overview_charts as matrix
 from symbreak.analysis import _style as style
-from symbreak.analysis._lineup import Lineup, Member
-from symbreak.analysis._relative_chart import relative_chart
-from symbreak.analysis._thinning import N_POINTS, averaged, quartiles, until_the_end
+from symbreak.analysis._charts import N_POINTS, averaged, quartiles, until_the_end
+from symbreak.analysis._lineup import (
+    ROLE_STYLES,
+    VARIANT_STYLES,
+    Lineup,
+    Member,
+    styles_of,
+)
+from symbreak.analysis._overview_charts import relative_chart
 from tests.analysis.frames import (
     DE,
-    LOOKS,
+    STYLES,
     curves_frame,
     ecdf_frame,
     lineup_of,
-    looks,
     nodes,
     pairwise_frame,
     rates_frame,
     rows_of,
     runs_frame,
+    styles,
     summary_frame,
     svg,
     traces_frame,
@@ -41,7 +46,7 @@ NAMES = [*CURVES, "box", "rate boxes", "heat map", "significance", "relative"]
 @functools.cache
 def all_charts(problem="sinc", methods=DE):
     """A chart of every kind, by name."""
-    runs, chosen, lineup = runs_frame(problem, methods), looks(methods), lineup_of(methods)
+    runs, chosen, lineup = runs_frame(problem, methods), styles(methods), lineup_of(methods)
     return {
         "convergence": charts.convergence_chart(curves_frame(problem, methods), problem, chosen),
         "rates": charts.part_convergence_charts(
@@ -70,7 +75,7 @@ def method_colors(chart):
 
 
 def test_medians_and_quartiles_are_those_of_the_runs_at_that_evaluation():
-    data = charts.convergence_chart(curves_frame(), "sinc", looks())
+    data = charts.convergence_chart(curves_frame(), "sinc", styles())
     row = rows_of(data, "median").set_index(["method", "evaluations"]).loc[("DE-INV-SB", 10_000)]
     # five runs of the second method: 2, 4, 6, 8, 10, halved four times
     assert row.tolist() == [0.25, 0.375, 0.5]
@@ -86,7 +91,7 @@ def test_between_improvements_the_error_is_the_last_one():
 @pytest.mark.parametrize("repetitions", [1, 50])
 def test_a_chart_never_holds_the_curves_of_all_runs(repetitions):
     long = curves_frame(repetitions=repetitions, end=10**7)
-    chart = charts.convergence_chart(long, "sinc", looks())
+    chart = charts.convergence_chart(long, "sinc", styles())
     assert rows_of(chart, "median").groupby("method").size().max() <= N_POINTS + 1
     assert len(chart.to_json(indent=None)) < 60_000
 
@@ -106,7 +111,7 @@ def test_two_runs_of_the_same_repetition_stay_two():
 def test_infinite_errors_leave_the_quartiles_of_the_others():
     frame = curves_frame(methods=["DE"], repetitions=5)
     frame.loc[frame["repetition"] == 4, "error"] = np.inf
-    chart = charts.convergence_chart(frame, "sinc", looks(["DE"]))
+    chart = charts.convergence_chart(frame, "sinc", styles(["DE"]))
     assert rows_of(chart, "median")["median"].min() == 3 * 0.5**4
     json.dumps(chart.to_dict(), allow_nan=False)
 
@@ -129,21 +134,21 @@ def test_shares_are_averaged_between_two_points():
 def test_the_spread_chart_shows_conventions_down_to_one():
     frame = traces_frame().rename(columns={"modified_share": "conventions"})
     frame["conventions"] = 1 + 99 * frame["conventions"]
-    chart = charts.spread_chart(frame, "sinc", looks())
+    chart = charts.spread_chart(frame, "sinc", styles())
     rows = rows_of(chart, "median")
     assert set(rows["method"]) == set(DE)
     assert rows.query("method == 'DE'")["median"].tolist() == [1.0] * sum(rows["method"] == "DE")
     assert rows.query("method == 'DE-SB'")["median"].iloc[0] == 100
-    assert "nothing to draw yet" in charts.spread_chart(frame, "other", looks()).to_json()
+    assert "nothing to draw yet" in charts.spread_chart(frame, "other", styles()).to_json()
 
 
 def test_methods_that_modify_nothing_are_not_among_those_that_do():
-    rows = rows_of(charts.modified_chart(traces_frame(), "sinc", looks()), "median")
+    rows = rows_of(charts.modified_chart(traces_frame(), "sinc", styles()), "median")
     assert set(rows["method"]) == {"DE-INV-SB", "DE-SB"}
 
 
 def test_a_box_chart_has_a_point_for_each_run_and_they_do_not_cover_each_other():
-    rows = rows_of(charts.box_chart(runs_frame(), "sinc", looks()), "aside")
+    rows = rows_of(charts.box_chart(runs_frame(), "sinc", styles()), "aside")
     assert len(rows) == 15
     assert sorted(rows["error"])[-1] == 3.0
     places = sorted(rows[rows["method"] == "DE"]["aside"])
@@ -155,10 +160,10 @@ def test_a_box_chart_has_a_point_for_each_run_and_they_do_not_cover_each_other()
 def test_a_box_chart_says_how_many_runs_it_leaves_out():
     frame = runs_frame()
     frame.loc[:1, "error"] = np.inf
-    chart = charts.box_chart(frame, "sinc", looks())
+    chart = charts.box_chart(frame, "sinc", styles())
     assert len(rows_of(chart, "aside")) == 13
     assert "not shown: 2 without a finite value" in chart.to_json()
-    assert "not shown" not in charts.box_chart(runs_frame(), "sinc", looks()).to_json()
+    assert "not shown" not in charts.box_chart(runs_frame(), "sinc", styles()).to_json()
 
 
 @pytest.mark.parametrize(("change", "switched"), [(1.0, True), (0.0, False), (-1.0, False)])
@@ -166,7 +171,7 @@ def test_only_positive_values_have_a_logarithmic_axis(change, switched):
     frame = runs_frame().assign(error=lambda f: f["error"] * change)
     names = [
         param["name"]
-        for param in charts.box_chart(frame, "sinc", looks()).to_dict().get("params", [])
+        for param in charts.box_chart(frame, "sinc", styles()).to_dict().get("params", [])
     ]
     assert ("logarithmic" in names) == switched
 
@@ -179,7 +184,7 @@ def test_classification_has_three_of_each():
 
 
 def test_the_switch_between_log_and_linear_moves_the_lines_and_the_ticks():
-    spec = charts.convergence_chart(curves_frame(), "sinc", looks()).to_dict()
+    spec = charts.convergence_chart(curves_frame(), "sinc", styles()).to_dict()
     logarithmic = vl_convert.vegalite_to_svg(spec)
     [switch] = [param for param in spec["params"] if param["name"] == "logarithmic"]
     assert switch["bind"]["input"] == "checkbox"
@@ -194,7 +199,7 @@ def test_the_switch_between_log_and_linear_moves_the_lines_and_the_ticks():
 def test_the_logarithmic_axis_is_one():
     """Decades are equally far apart, to a hundredth of a pixel."""
     frame = curves_frame().assign(error=lambda f: 10.0 ** -f["repetition"])
-    picture = svg(charts.convergence_chart(frame, "sinc", looks()))
+    picture = svg(charts.convergence_chart(frame, "sinc", styles()))
     heights = []
     for label in ("0.001", "0.01", "0.1"):
         before = picture.split(f">{label}<")[0]
@@ -235,16 +240,16 @@ def test_a_click_in_the_legend_takes_a_method_out(name):
         assert legend["select"]["toggle"] == "true"
         legend["value"] = [row for row in legend["value"] if row["method"] != "DE-SB"]
     without = vl_convert.vegalite_to_svg(spec)
-    color = f'stroke="{LOOKS["DE-SB"].color}"'
+    color = f'stroke="{STYLES["DE-SB"].color}"'
     assert without.count(color) < whole.count(color)
     assert whole.count(">DE-SB<") == without.count(">DE-SB<") > 0  # the legend keeps it
 
 
 def test_hovering_shows_every_method():
-    spec = charts.convergence_chart(curves_frame(), "sinc", looks()).to_dict()
+    spec = charts.convergence_chart(curves_frame(), "sinc", styles()).to_dict()
     [tooltip] = [node["tooltip"] for node in nodes(spec) if "tooltip" in node]
     assert [entry.get("title") for entry in tooltip][1:] == list(DE)
-    rows = rows_of(charts.convergence_chart(curves_frame(), "sinc", looks()), "m0", "m2")
+    rows = rows_of(charts.convergence_chart(curves_frame(), "sinc", styles()), "m0", "m2")
     row = rows.set_index("evaluations").loc[10_000]
     assert row[["m0", "m2"]].tolist() == ["0.188 (0.125 to 0.25)", "0.562 (0.375 to 0.75)"]
 
@@ -258,14 +263,14 @@ def test_the_same_method_has_the_same_colour_everywhere():
     }
     for name, pairs in seen.items():
         for method, color in pairs - {("", style.GREY)}:
-            assert LOOKS[method].color == color, name
+            assert STYLES[method].color == color, name
     assert {method for pairs in seen.values() for method, _ in pairs} >= set(DE)
 
 
 def test_colours_follow_the_role_in_every_family_and_differ_between_methods():
     roles = ("plain", "invariant", "proximity", "exhaustive", *["variant"] * 9)
     members = [Member(f"{f}{i}", f, role) for f in "ab" for i, role in enumerate(roles)]
-    made = style.looks_of(Lineup.sorted(members))
+    made = styles_of(Lineup.sorted(members))
     ours, others = ([made[f"{f}{i}"] for i in range(len(roles))] for f in "ab")
     assert ours == others
     assert len(set(ours)) == len(roles)
@@ -274,14 +279,14 @@ def test_colours_follow_the_role_in_every_family_and_differ_between_methods():
 
 def test_two_methods_of_one_role_look_different():
     members = [Member(name, "DE", "proximity") for name in ("one", "two")]
-    made = style.looks_of(Lineup.sorted(members))
-    assert made["one"] == style.ROLE_LOOKS["proximity"]
-    assert made["two"] == style.VARIANT_LOOKS[0]
+    made = styles_of(Lineup.sorted(members))
+    assert made["one"] == ROLE_STYLES["proximity"]
+    assert made["two"] == VARIANT_STYLES[0]
 
 
 @pytest.mark.parametrize("background", ["#ffffff", "#111111"])
 def test_roles_and_words_read_on_light_and_dark(background):
-    drawn = [*style.ROLE_LOOKS.values(), *style.VARIANT_LOOKS]
+    drawn = [*ROLE_STYLES.values(), *VARIANT_STYLES]
     for color, least in [(style.GREY, 4), *((look.color, 3) for look in drawn)]:
         assert contrast(color, background) >= least, color
 
@@ -299,17 +304,15 @@ def contrast(one, other):
 
 
 def test_the_ecdf_shows_the_methods_that_are_asked_for():
-    only = charts.ecdf_chart(ecdf_frame(), looks())
+    only = charts.ecdf_chart(ecdf_frame(), styles())
     assert rows_of(only, "median").groupby("method")["median"].max().to_dict() == dict.fromkeys(
         DE, 1
     )
 
 
-@pytest.mark.parametrize("name", [*NAMES, "separation", "breaking"])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_chart_exports_with_a_transparent_background(name):
-    ideas = {"separation": idea.separation_chart, "breaking": idea.breaking_chart}
-    chart = ideas[name]() if name in ideas else all_charts()[name]
-    spec = chart.to_dict()  # validates
+    spec = all_charts()[name].to_dict()  # validates
     assert spec["config"]["background"] == "transparent"
     json.dumps(spec, allow_nan=False)
     picture = vl_convert.vegalite_to_svg(spec)
@@ -337,10 +340,10 @@ def test_few_runs_make_a_chart(repetitions, methods):
         make(methods=methods, repetitions=repetitions) for make in (curves_frame, runs_frame)
     )
     for chart in (
-        charts.convergence_chart(curves, "sinc", looks(methods)),
-        charts.box_chart(runs, "sinc", looks(methods)),
-        charts.part_box_charts(runs, "sinc", looks(methods)),
-        charts.ecdf_chart(ecdf_frame(methods), looks(methods)),
+        charts.convergence_chart(curves, "sinc", styles(methods)),
+        charts.box_chart(runs, "sinc", styles(methods)),
+        charts.part_box_charts(runs, "sinc", styles(methods)),
+        charts.ecdf_chart(ecdf_frame(methods), styles(methods)),
         matrix.heat_map(summary_frame(("sinc",), methods), lineup_of(methods)),
     ):
         assert "DE" in svg(chart)
@@ -356,12 +359,12 @@ def test_without_rows_a_chart_says_so(empty):
     if isinstance(empty, str) and empty == "another problem":
         curves, runs, problem = curves_frame(), runs_frame(), "syn5"
     for chart in (
-        charts.convergence_chart(curves, problem, looks()),
-        charts.part_convergence_charts(of(rates_frame()), runs, problem, looks()),
-        charts.modified_chart(of(traces_frame()), problem, looks()),
-        charts.ecdf_chart(of(ecdf_frame()), looks()),
-        charts.box_chart(runs, problem, looks()),
-        charts.part_box_charts(runs, problem, looks()),
+        charts.convergence_chart(curves, problem, styles()),
+        charts.part_convergence_charts(of(rates_frame()), runs, problem, styles()),
+        charts.modified_chart(of(traces_frame()), problem, styles()),
+        charts.ecdf_chart(of(ecdf_frame()), styles()),
+        charts.box_chart(runs, problem, styles()),
+        charts.part_box_charts(runs, problem, styles()),
         matrix.heat_map(of(summary_frame()), lineup_of()),
         matrix.significance_chart(of(pairwise_frame()), lineup_of()),
         relative_chart(of(summary_frame()), lineup_of()),
@@ -371,14 +374,14 @@ def test_without_rows_a_chart_says_so(empty):
 
 def test_regression_runs_have_no_rates_to_draw():
     frame = runs_frame().assign(train_error=np.nan, validation_error=np.nan, test_error=np.nan)
-    assert "nothing to draw yet" in svg(charts.part_box_charts(frame, "sinc", looks()))
+    assert "nothing to draw yet" in svg(charts.part_box_charts(frame, "sinc", styles()))
 
 
 def test_only_parts_of_the_data_with_errors_are_drawn_and_those_of_regression_are_no_shares():
     runs, rates = (frame.assign(validation_error=np.nan) for frame in (runs_frame(), rates_frame()))
     for chart in (
-        charts.part_box_charts(runs, "sinc", looks(), shares=False),
-        charts.part_convergence_charts(rates, runs, "sinc", looks(), shares=False),
+        charts.part_box_charts(runs, "sinc", styles(), shares=False),
+        charts.part_convergence_charts(rates, runs, "sinc", styles(), shares=False),
     ):
         spec = chart.to_dict()
         assert [panel["title"] for panel in spec["hconcat"]] == ["training", "test"]

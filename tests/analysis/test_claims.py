@@ -1,49 +1,18 @@
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from symbreak.analysis import Results
-from symbreak.analysis._claims import CLAIMS, paper_claims
+from symbreak.analysis import Lineup, Results
+from symbreak.analysis._paper import TABLE_1
 from symbreak.analysis._words import paper_sentences
 from symbreak.problems import problem_names
+from tests.pages.blocks import load_module
 
+claims = load_module("scripts", "_claims")
+CLAIMS, paper_claims = claims.CLAIMS, claims.paper_claims
 NAMES = ["problem", "method", "repetition"]
-
-
-class Frames:
-    """As much of a store as results are made of."""
-
-    path = Path("frames.db")
-
-    def __init__(self, runs, curves):
-        self._runs, self._curves = pd.DataFrame(runs), pd.DataFrame(curves)
-
-    def frame(self):
-        return self._runs
-
-    def curves(self):
-        return self._curves
-
-    def rates(self):
-        return pd.DataFrame(columns=[*NAMES, "evaluations", "test_error"])
-
-    def traces(self, max_points):
-        return pd.DataFrame(columns=[*NAMES, "evaluations", "modified_share", "step_size"])
-
-    def spread(self):
-        return pd.DataFrame(columns=[*NAMES, "evaluations", "partition_share", "conventions"])
-
-    def failures(self):
-        return pd.DataFrame(columns=[*NAMES, "traceback"])
-
-    def problems(self):
-        return {name: {"name": "made up", "net": ""} for name in set(self._runs["problem"])}
-
-    def studies(self):
-        return []
 
 
 def results(levels, n=50, problem="sinc", first=None, end=None):
@@ -68,12 +37,13 @@ def results(levels, n=50, problem="sinc", first=None, end=None):
             )
             steps = ((100, first or 100 * error), (fallen, error))
             curves += [names | {"evaluations": at, "error": value} for at, value in steps]
-    return Results.of(Frames(runs, curves))
+    return results_of(pd.DataFrame(runs), pd.DataFrame(curves))
 
 
-def results_of(found):
-    """The same runs and curves, with statistics of what was changed."""
-    return Results.of(Frames(found.runs, found.curves))
+def results_of(runs, curves):
+    none = pd.DataFrame(columns=[*NAMES, "evaluations"])
+    lineup, facts = Lineup.of(runs), {name: {"name": "made up", "net": ""} for name in TABLE_1}
+    return Results(runs, curves, none, none, none, none, facts, lineup)
 
 
 def verdicts(found, problem="sinc"):
@@ -151,7 +121,7 @@ def test_on_syn5_failures_and_equal_medians_are_counted():
     assert {verdicts(some, "syn5")[claim] for claim in (few, larger)} == {"contradicted"}
     failed = np.where(np.arange(50) < 2, 5, 1)
     some.runs.loc[some.runs["method"] == "CMA-ES", ["error", "table_error"]] *= failed[:, None]
-    some = results_of(some)
+    some = results_of(some.runs, some.curves)
     assert {verdicts(some, "syn5")[claim] for claim in (few, larger)} == {"confirmed"}
 
 
@@ -169,7 +139,8 @@ def test_the_report_says_which_pairs_are_the_other_way_round():
     def sentence(**levels):
         found = results({"DE": 0.3, "DE-INV-SB": 0.2, "DE-SB": 0.1} | levels)
         facts = {"sinc": {"name": "sinc", "net": "1-5-1"}}
-        return paper_sentences(dataclasses.replace(found, facts=facts))[0]
+        runs = found.runs.assign(max_evaluations=400_000)  # as in the study of the paper
+        return paper_sentences(dataclasses.replace(found, runs=runs, facts=facts))[0]
 
     assert sentence().endswith("in 3 of 3 pairs.")
     best = sentence(DE=0.05)  # better than the two others

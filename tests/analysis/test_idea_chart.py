@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from symbreak.analysis import _idea_chart as idea
 from symbreak.symmetry import InvariantBreaking
 from symbreak.topology import Topology
 from tests.analysis.frames import nodes
+from tests.pages.blocks import load_module
+
+idea = load_module("scripts", "_idea_charts")
 
 
 def test_the_better_the_cut_the_more_are_nearest_to_the_chosen_optimum():

@@ -9,8 +9,8 @@ import pytest
 from symbreak.analysis import Lineup, conclusions, summary_sentences
 from symbreak.analysis._figures import FigureFiles
 from symbreak.analysis._lineup import Member
-from symbreak.analysis._page import render_page
-from symbreak.analysis._tables import csv_table, latex_table, markdown_table
+from symbreak.analysis._report import render_page
+from symbreak.analysis._tables import csv_table, error_table, latex_table, markdown_table
 from tests.analysis.test_tables import read
 
 #: A family without an invariant method, named as nothing here is named.
@@ -21,7 +21,7 @@ NEW = {"DE": "L-SHADE", "DE-SB": "Aligned"}
 def results(tmp_path_factory):
     """The committed store with a third family: the runs of two methods under other names."""
     known = read(tmp_path_factory.mktemp("store"))
-    frames = {name: getattr(known, name) for name in ("runs", "curves", "rates", "traces")}
+    frames = {name: getattr(known, name) for name in ("runs", "curves", "part_errors", "traces")}
     frames["spread"] = known.spread
     more = {name: frame[frame["method"].isin(NEW)] for name, frame in frames.items()}
     more = {name: frame.assign(method=frame["method"].map(NEW)) for name, frame in more.items()}
@@ -103,7 +103,7 @@ def test_a_third_family_is_in_all_charts_of_the_page(results, tmp_path):
     ):
         picture = (tmp_path / f"{name}.svg").read_text()
         assert ">Aligned<" in picture, name
-        assert results.looks("DE")["DE-SB"].color in picture, name
+        assert results.styles("DE")["DE-SB"].color in picture, name
     assert "<td>Aligned</td><td>L-SHADE</td><td>proximity</td>" in page
 
 
@@ -114,3 +114,20 @@ def test_a_family_without_a_plain_or_a_proximity_method_makes_a_page(results, tm
     assert "10 finished runs" not in page
     assert "20 finished runs: 2 problems, 2 methods, 5 repetitions each." in page
     assert "has a smaller mean error than" not in page
+
+
+def test_a_study_leads_with_its_own_methods_and_the_best_of_every_other_family(results):
+    problem, styles = results.lead
+    best = results.summary[results.summary["problem"] == problem].sort_values("mean")
+    others = best.drop_duplicates("family").query("family != 'L-SHADE'")["method"]
+    assert set(styles) == {"L-SHADE", "Aligned", *others}
+    assert len(set(styles.values())) == 4  # whatever their roles are
+
+
+def test_every_method_is_tested_against_the_best_where_its_errors_stand(results):
+    table = error_table(results, "syn5")
+    assert table["columns"][-2:] == ["p", "first is better"]
+    first, *others = table["rows"]
+    assert first[-2:] == ["", ""]
+    assert all(0 <= float(p) <= 1 and 0 <= float(chance) <= 1 for *_, p, chance in others)
+    assert "Kruskal-Wallis" in table["text"]

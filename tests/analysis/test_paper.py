@@ -3,13 +3,13 @@ import math
 import pandas as pd
 import pytest
 
-from symbreak.analysis._agreement import agreement
 from symbreak.analysis._lineup import Lineup, Member
 from symbreak.analysis._paper import (
     NOT_SIGNIFICANT,
     PAPER_METHODS,
     PAPER_NETS,
     TABLE_1,
+    agreement,
     paper_problems,
     paper_significance,
     paper_table,
@@ -225,14 +225,11 @@ def test_the_networks_are_those_of_the_built_in_problems():
 
 def test_a_problem_is_the_papers_only_with_its_name_and_its_network():
     facts = {
-        "sinc (1-5-1)": {"name": "sinc", "net": "1-5-1"},
-        "sinc (1-8-1)": {"name": "sinc", "net": "1-8-1"},
+        "sinc": {"name": "sinc", "net": "1-5-1"},
         "syn5": {"name": "syn5", "net": "1-9-1"},
         "mine": {"name": "mine", "net": "1-5-1"},
-        "digits (a)": {"name": "digits", "net": "16-8-3-10-10"},
-        "digits (b)": {"name": "digits", "net": "16-8-3-10-10"},
     }
-    assert paper_problems(facts) == {"sinc (1-5-1)": "sinc"}
+    assert paper_problems(facts) == {"sinc": "sinc"}
     runs = pd.concat([runs_of("sinc").assign(problem=name) for name in facts])
     lineup = Lineup.of(runs)
     tables = summary(runs, lineup=lineup), pairwise(runs, lineup=lineup)

@@ -6,7 +6,7 @@ import pytest
 
 from symbreak import METHODS
 from symbreak.analysis import Results
-from symbreak.analysis._provenance import _study, provenance
+from symbreak.analysis._words import _study, provenance
 from symbreak.experiments import BUILT_IN, Store, StudySpec
 
 OWN = 'problems = ["syn5"]\nmethods = ["DE-SB-LA-W"]\nrepetitions = 2\n[budgets]\nsyn5 = 800\n'

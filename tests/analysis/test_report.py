@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbreak.analysis import Results, conclusions, separation_chart, write_report
+from symbreak import load_problem
+from symbreak.analysis import Results, conclusions, problem_chart, write_report
 from symbreak.analysis._figures import FigureFiles, figure
 from symbreak.analysis._words import warning_sentences
-from symbreak.experiments import Store, StudySpec, run_study
+from symbreak.experiments import Store, StudySpec, execute, run_study, write_archive
 
 EVIL = "<script>alert(1)</script>\\u001b[31m\\u2028[/x]"  # as TOML spells it
 TEXT = f"""
@@ -60,7 +61,12 @@ def test_all_files_are_there(report):
         assert (report / name).stat().st_size > 100, name
     figures = sorted((report / "figures").iterdir())
     stems = {figure.stem for figure in figures}
-    assert {"overview-heat-map", "overview-significance", "idea-cut", "lead-relative"} <= stems
+    assert {
+        "overview-heat-map",
+        "overview-significance",
+        "overview-ranks",
+        "lead-relative",
+    } <= stems
     assert {f"problem-{i}-family-{f}-convergence" for i in range(4) for f in (0, 1)} <= stems
     assert {f"problem-{i}-fit" for i in range(4)} <= stems
     assert len(figures) == 3 * len(stems)
@@ -72,7 +78,7 @@ def test_all_files_are_there(report):
 
 def test_the_tables_hold_the_numbers_of_the_store(store, report):
     with Store(store) as opened:
-        runs = opened.frame()
+        runs = opened.runs()
     back = pd.read_csv(report / "results.csv", dtype={"error": str})  # older pandas rounds numbers
     errors = back["error"].map(float)
     assert np.array_equal(errors, runs.set_index("key").loc[back["key"], "error"])
@@ -99,7 +105,8 @@ def test_the_page_leads_with_pictures_and_says_what_the_numbers_say(report):
     assert "125 finished runs: 4 problems, 7 methods, 5 repetitions each." in text
     assert "DE-SB has a smaller mean error than DE and DE-INV-SB on" in text
     assert "has the smallest mean error on" in text
-    assert "The paper&#39;s winner is confirmed in" in text
+    assert "runs were shorter than those of the study paper: syn5 (2,000 of 150,000" in text
+    assert "winner is confirmed" not in text
     places = [text.index(f'id="{name}"') for name in ("figure-lead-convergence", "idea", "table")]
     assert places == sorted(places)
     assert text.index("figure-lead-relative") < text.index("DE-SB has a smaller")
@@ -145,6 +152,27 @@ def test_a_single_method_gives_a_page_without_what_has_nothing_to_say(tmp_path):
         assert words not in page
 
 
+def test_several_stores_and_archives_are_reported_as_one(tmp_path):
+    runs = list(StudySpec.load("smoke").runs())
+    longer = replace(runs[0], max_evaluations=2 * runs[0].max_evaluations)
+    parts = {"a": runs[::2], "b": runs[1::2] + runs[:1], "c": [longer]}  # one run is in both
+    for name, part in parts.items():
+        with Store(tmp_path / f"{name}.db") as opened:
+            for run in part:
+                opened.add(run, execute(run))
+    with Store(tmp_path / "b.db") as opened:
+        write_archive(opened, tmp_path / "b")
+    paths = [tmp_path / "a.db", tmp_path / "b"]
+    report = write_report(paths, tmp_path / "r", formats=())
+    assert sorted(report.results.runs["key"]) == sorted(run.key for run in runs)
+    assert f"{len(runs)} finished runs" in report.page.read_text()
+    ends = report.results.curves.groupby(["problem", "method", "repetition"]).size()
+    assert len(ends) == len(runs)
+    with pytest.raises(ValueError, match=r"cannot be compared .* max evaluations \d+ instead of"):
+        write_report([*paths, tmp_path / "c.db"], tmp_path / "no", formats=())
+    assert not (tmp_path / "no").exists()
+
+
 def test_a_warning_of_few_repetitions_is_about_methods_that_were_run(store):
     with Store(store, create=False) as opened:
         results = Results.of(opened)
@@ -187,7 +215,7 @@ def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):
     assert f"Open it in a browser: {(tmp_path / 'r' / 'index.html').resolve().as_uri()}" in words
     for arguments, code, message in (
         ((tmp_path / "no.db",), 1, "no store at"),
-        ((store, "--figures", "gif"), 2, "--figures takes svg, png, pdf or none"),
+        ((store, "--figures", "gif"), 2, "figures are saved as svg, png, pdf, got"),
     ):
         result = symbreak(*arguments, "--out", tmp_path / "x")
         assert result.returncode == code
@@ -355,7 +383,7 @@ def test_a_figure_replaces_a_link_and_leaves_what_it_points_to(tmp_path):
     (precious := tmp_path / "precious").write_text("mine")
     (folder := tmp_path / "figures").mkdir()
     (folder / "idea.svg").symlink_to(precious)
-    FigureFiles(folder, ("svg",)).save([figure("idea", separation_chart(), title="idea")])
+    FigureFiles(folder, ("svg",)).save([figure("idea", problem_chart(load_problem("syn5")))])
     assert precious.read_text() == "mine"
     assert [path.name for path in folder.iterdir()] == ["idea.svg"]  # no draft is left
     assert (folder / "idea.svg").read_text().startswith("<svg")

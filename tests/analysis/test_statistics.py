@@ -10,6 +10,7 @@ from symbreak.analysis._statistics import (
     holm,
     ideal_against_approximate,
     kruskal_wallis,
+    overall_ranks,
     pairwise,
     summary,
 )
@@ -272,3 +273,63 @@ def test_what_prevents_an_interval_is_said(ideal, approximate, words):
     assert row.note == words
     assert math.isnan(row.low) == ("no interval" in words)
     assert (row.verdict, row.similar) == ("undecided", False)
+
+
+OTHERS = {"DE-SB-BF": [9, 9.5, 8, 9.1, 8.5], "CMA-ES": [0.1, 0.2, 0.15, 0.05, 0.12]}
+ALL = {"DE": [3, 4, 5, 6, 7], "DE-SB": [1, 1.5, 2, 1.2, 0.9], **OTHERS}
+
+
+def test_every_method_is_tested_in_its_family_and_against_all_of_the_problem():
+    runs = runs_of(ALL)
+    family = pairwise(runs, among="family")
+    assert set(zip(family["a"], family["b"], strict=True)) == {
+        ("DE", "DE-SB"), ("DE", "DE-SB-BF"), ("DE-SB", "DE-SB-BF"),
+    }  # fmt: skip
+    every = pairwise(runs, among="all")
+    assert len(every) == 6
+    row = row_of(every, a="DE-SB", b="CMA-ES")
+    test = stats.mannwhitneyu(ALL["DE-SB"], ALL["CMA-ES"], method="asymptotic")
+    assert row.p == pytest.approx(test.pvalue)
+    assert row.a12 == 0
+    assert every["p_holm"].to_numpy() == pytest.approx(holm(every["p"]))
+    (overall,) = kruskal_wallis(runs, among="all").itertuples()
+    assert overall.p == pytest.approx(stats.kruskal(*ALL.values()).pvalue)
+    assert overall.methods == "DE, DE-SB, DE-SB-BF, CMA-ES"
+
+
+def test_among_all_methods_a_pair_is_significant_only_after_holm():
+    samples = {f"DE{end}": np.arange(5) + 5.0 * i for i, end in enumerate(ROLES)}
+    every = pairwise(runs_of(samples), among="all")
+    assert (every["p"] < 0.05).all()
+    assert (every["significant"] == (every["p_holm"] < 0.05)).all()
+    assert not every["significant"].all()  # six tests of five runs each
+    assert pairwise(runs_of(samples), among="family")["significant"].all()
+
+
+def ranked(*means):
+    """A summary of three methods: a tuple of means per problem."""
+    names = [f"DE{end}" for end in ("", "-INV-SB", "-SB")]
+    frames = [
+        runs_of({name: [mean] for name, mean in zip(names, row, strict=True)}, f"p{i}")
+        for i, row in enumerate(means)
+    ]
+    return summary(pd.concat(frames))
+
+
+def test_overall_ranks_and_their_critical_difference_are_those_of_demsar():
+    means = [(3, 2, 1), (30, 10, 20), (0.3, 0.2, 0.1), (5, 4, 4)]
+    ranks = overall_ranks(ranked(*means))
+    found = dict(zip(ranks.table["method"], ranks.table["rank"], strict=True))
+    assert found == {"DE-SB": 1.375, "DE-INV-SB": 1.625, "DE": 3.0}
+    assert list(found) == sorted(found, key=found.get)
+    assert ranks.p == pytest.approx(stats.friedmanchisquare(*zip(*means, strict=True)).pvalue)
+    # q = 2.343 for three methods at 0.05 in Demsar's table 5a
+    assert ranks.critical_difference == pytest.approx(2.343 * math.sqrt(3 * 4 / (6 * 4)), rel=1e-3)
+
+
+def test_ranks_are_over_methods_that_ran_everywhere_and_need_three_on_two_problems():
+    frame = ranked((3, 2, 1), (3, 2, 1))
+    assert overall_ranks(frame[frame["problem"] == "p0"]) is None
+    lacking = (frame["problem"] == "p0") & (frame["method"] == "DE")
+    assert overall_ranks(frame[~lacking]) is None
+    assert overall_ranks(ranked((1, 1, 1), (2, 2, 2))).p == 1

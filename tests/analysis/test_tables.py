@@ -67,13 +67,6 @@ def test_the_words_are_those_of_the_numbers(results):
     assert "pooled" not in words
 
 
-def test_mixed_budgets_are_said(results):
-    results.runs.loc[0, "max_evaluations"] = 7
-    row = results.runs.iloc[0]
-    expected = f"different budgets or settings are pooled: {row.method} on {row.problem}."
-    assert expected in " ".join(summary_sentences(results))
-
-
 def test_an_empty_store_has_tables_and_words(tmp_path):
     with Store(tmp_path / "a.db") as store:
         results = Results.of(store)

@@ -14,7 +14,7 @@ def results(path):
     assert check_store(path) == []
     with Store(path, create=False) as store:
         assert store.count("checkpoint") == 0
-        frame = store.frame()
+        frame = store.runs()
         assert frame.key.is_unique
         return dict(zip(frame.key, frame.fingerprint, strict=True))
 

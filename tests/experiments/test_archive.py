@@ -37,7 +37,7 @@ def folder(tmp_path, store):
 
 
 def test_rows_of_runs_come_back_exactly(store, folder):
-    pd.testing.assert_frame_equal(Archive(folder).frame(), store.frame())
+    pd.testing.assert_frame_equal(Archive(folder).runs(), store.runs())
 
 
 def test_statistics_of_an_archive_are_those_of_its_store(store, folder):
@@ -45,18 +45,18 @@ def test_statistics_of_an_archive_are_those_of_its_store(store, folder):
     for name in ("summary", "kruskal_wallis", "pairwise", "ideal"):
         pd.testing.assert_frame_equal(getattr(there, name), getattr(here, name))
     assert there.facts == here.facts
-    assert there.studies == here.studies
+    assert [study[:2] for study in there.studies] == [study[:2] for study in here.studies]
     assert list(there.failures.columns) == list(here.failures.columns)
 
 
 def test_thinned_curves_reach_their_targets_never_earlier_and_at_most_two_percent_later(
     store, folder
 ):
-    runs, archive = store.frame(), Archive(folder)
+    runs, archive = store.runs(), Archive(folder)
     targets = target_table(runs)
     exact, thin = (
         evaluations_to_targets(runs, curves, targets)
-        for curves in (store.curves(), archive.curves())
+        for curves in (store.frames().curves, archive.frames().curves)
     )
     solved = exact["solved"]
     assert solved.any()
@@ -64,7 +64,7 @@ def test_thinned_curves_reach_their_targets_never_earlier_and_at_most_two_percen
     late = (thin["hit"] / exact["hit"])[solved]
     # errors are rounded to six digits, so a run may just miss or meet its own target
     assert late.between(1 - 1e-9, CURVE_STEP + 1e-9).mean() > 0.98
-    assert len(archive.curves()) < len(store.curves())
+    assert len(archive.frames().curves) < len(store.frames().curves)
 
 
 def test_thinned_curves_keep_the_first_and_the_last_point_of_every_run(store, folder):
@@ -72,7 +72,7 @@ def test_thinned_curves_keep_the_first_and_the_last_point_of_every_run(store, fo
     for end in ("first", "last"):
         full, thin = (
             getattr(frame.groupby(names), end)()
-            for frame in (store.curves(), Archive(folder).curves())
+            for frame in (store.frames().curves, Archive(folder).frames().curves)
         )
         assert (full["evaluations"] == thin["evaluations"]).all()
         np.testing.assert_allclose(thin["error"], full["error"], rtol=1e-5)
@@ -117,29 +117,28 @@ def test_an_archive_grows_by_stores_and_files_of_finished_problems_stay(tmp_path
             written = write_archive(opened, folder)
         assert {path.parent.name for path in written} == {"archive", problem}
     archive = Archive(folder)
-    assert archive.count("run") == 4
-    assert archive.keys == {run.key for run in spec.runs()}
-    assert archive.studies() == [("small", SMALL)]
-    assert set(archive.problems()) == {"syn5", "sinc"}
+    assert set(archive.runs()["key"]) == {run.key for run in spec.runs()}
+    assert archive.frames().studies == [("small", SMALL)]
+    assert set(archive.frames().facts()) == {"syn5", "sinc"}
 
 
 def test_a_study_leaves_out_what_an_archive_has(tmp_path):
     spec = StudySpec.parse(SMALL)
     with Store(run_part(tmp_path / "a.db", spec, "syn5")) as opened:
         write_archive(opened, tmp_path / "archive")
-    known = Archive(tmp_path / "archive").keys
+    known = set(Archive(tmp_path / "archive").runs()["key"])
     with Store(tmp_path / "b.db") as other:
         left = list(missing_runs(spec, other, known=known))
         assert [run.problem for run in left] == ["sinc", "sinc"]
         run_study(spec, other, workers=1, known=known)
-        assert {run.key for run in left} == set(other.frame()["key"])
+        assert {run.key for run in left} == set(other.runs()["key"])
 
 
 def test_other_results_under_the_same_names_are_refused(tmp_path, folder):
     spec = StudySpec.parse(SMALL.replace("160", "240"), name="small")
     with (
         Store(run_part(tmp_path / "other.db", spec, "syn5")) as opened,
-        pytest.raises(ValueError, match=r"such as syn5 DE 0, .* of their own"),
+        pytest.raises(ValueError, match=r"max evaluations 240 instead of 3000.* of their own"),
     ):
         write_archive(opened, folder)
 
@@ -156,10 +155,10 @@ def test_what_is_no_archive_or_damaged_is_refused_in_words(tmp_path, folder):
     file = next(folder.glob("*/runs.csv.gz"))
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(StoreError, match=r"runs\.csv\.gz is damaged"):
-        Archive(folder).frame()
+        Archive(folder).runs()
     file.write_bytes(gzip.compress(b"problem,error\nsyn5,low\n"))
     with pytest.raises(StoreError, match=r"runs\.csv\.gz is damaged"):
-        Archive(folder).frame()
+        Archive(folder).runs()
     (folder / "archive.json").write_text('{"format": 99}')
     with pytest.raises(StoreError, match="format 99"):
         Archive(folder)
@@ -181,4 +180,4 @@ def test_the_command_line_archives_a_store_and_leaves_out_what_is_archived(tmp_p
         result = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert result.returncode == 0, result.stderr
     with Store(tmp_path / "b.db") as opened:
-        assert set(opened.frame()["problem"]) == {"sinc"}
+        assert set(opened.runs()["problem"]) == {"sinc"}

@@ -52,7 +52,7 @@ def test_a_cluster_gives_the_results_of_local_processes(study, local, cluster, t
     assert results(path) == local
     assert said[-1] == "cluster: 3 workers with 3 threads"
     with Store(path) as store:
-        made_by = [json.loads(versions) for versions in store.frame().versions]
+        made_by = [json.loads(versions) for versions in store.runs().versions]
         assert all(row["cpu"].endswith(f" with {row['blas']}") for row in made_by)
 
 
@@ -340,7 +340,7 @@ def test_another_cpu_is_said_and_recorded(study, local, fragile, tmp_path):
     with pytest.warns(UserWarning, match=r"another CPU .*\(another one\)"):
         run_study(study, path, executor=fragile.address, shard=(1, 6), checkpoint_every=SLICE)
     with Store(path) as store:
-        assert json.loads(store.frame().versions[0])["cpu"] == "another one"
+        assert json.loads(store.runs().versions[0])["cpu"] == "another one"
     assert results(path).items() < local.items()  # it is the same one, after all
 
 

@@ -149,7 +149,7 @@ def test_a_checkpoint_is_really_used(study, uninterrupted, tmp_path):
         store.save_checkpoint(run.key, state)
         run_study(spec, store, workers=1, shard=(1, 12))
         assert store.count("checkpoint") == 0
-        assert store.frame().seconds[0] > 1000.0
+        assert store.runs().seconds[0] > 1000.0
     assert results(path) == {run.key: uninterrupted[run.key]}
 
 

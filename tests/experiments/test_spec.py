@@ -288,3 +288,47 @@ def test_rows_of_a_data_file_are_divided_anew_where_data_are_redrawn(table):
 def test_a_missing_study_names_the_built_in_ones():
     with pytest.raises(ValueError, match=r"no study file 'quik'.*smoke, quick, paper"):
         StudySpec.load("quik")
+
+
+def test_a_part_of_a_study_has_the_runs_that_it_has_in_the_whole():
+    whole = {run.key: (run.problem, run.method) for run in StudySpec.load("paper").runs()}
+    part = StudySpec.load("paper", problems=["sinc", "sinc2d"], methods=["DE-SB", "DE-SB-BF"])
+    found = {run.key: (run.problem, run.method) for run in part.runs()}
+    assert found.items() <= whole.items()
+    assert set(found.values()) == {("sinc", "DE-SB"), ("sinc", "DE-SB-BF"), ("sinc2d", "DE-SB")}
+    again = StudySpec.parse(part.text, name="paper")  # as a store keeps it
+    assert list(again.runs()) == list(part.runs())
+
+
+def test_a_part_keeps_the_tables_of_what_is_left(tmp_path):
+    (tmp_path / "mine.csv").write_text("x,y\n" + "".join(f"{i},{i * i}\n" for i in range(30)))
+    (tmp_path / "a.toml").write_text("""
+problems = ["syn5", "mine"]
+methods = ["DE", "DE-SB"]
+repetitions = 2
+budgets = { syn5 = 400, mine = 500 }
+[problem.syn5]
+hidden = [2]
+[method.DE]
+F = 0.7
+[data_file.mine]
+file = "mine.csv"
+""")
+    part = StudySpec.load(tmp_path / "a.toml", problems=["mine"], methods=["DE"])
+    assert (part.problems, part.methods, part.n_runs) == (("mine",), ("DE",), 2)
+    assert part.method_settings == {"DE": {"F": 0.7}}
+    whole = [run.key for run in StudySpec.load(tmp_path / "a.toml").runs()]
+    assert all(run.key in whole for run in part.runs())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"problems": ["sink"]}, "unknown problem 'sink'.*'sinc'.*It must be one of the study's"),
+        ({"methods": ["auto"]}, "unknown method 'auto'.*one of the study's"),
+        ({"problems": ["digits"], "methods": ["DE-SB-BF"]}, "none of these methods runs on any"),
+    ],
+)
+def test_a_part_that_a_study_does_not_have_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        StudySpec.load("paper", **options)

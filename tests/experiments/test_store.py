@@ -13,13 +13,12 @@ from symbreak.experiments import (
     StoreError,
     StudySpec,
     _columns,
-    _schema,
     check_store,
     export_csv,
     export_ioh,
     merge_stores,
 )
-from symbreak.experiments._export import file_name
+from symbreak.experiments._archive import file_name
 
 TEXT = """
 problems = ["syn5", "two-circles"]
@@ -79,7 +78,7 @@ def test_a_batch_is_written_whole_or_not_at_all(tmp_path, records):
 
 def test_a_record_comes_back_as_it_was(full, records):
     with Store(full) as store:
-        frame = store.frame().set_index("key")
+        frame = store.runs().set_index("key")
         for run, record in records:
             row = frame.loc[run.key]
             assert (row.problem, row.method, row.repetition) == (
@@ -99,7 +98,7 @@ def test_a_record_comes_back_as_it_was(full, records):
 
 def test_the_table_error_is_the_test_rate_of_classes_and_else_the_error(full, records):
     with Store(full) as store:
-        frame = store.frame().set_index("key")
+        frame = store.runs().set_index("key")
     for run, record in records:
         row = frame.loc[run.key]
         if run.problem == "syn5":
@@ -113,7 +112,8 @@ def test_the_table_error_is_the_test_rate_of_classes_and_else_the_error(full, re
 
 def test_curves_rates_and_traces_are_exact(full, records):
     with Store(full) as store:
-        frames = [store.curves(), store.rates(), store.traces(), store.spread()]
+        found = store.frames()
+    frames = [found.curves, found.part_errors, found.traces, found.spread]
     for run, record in records:
         where = [
             f[
@@ -135,7 +135,7 @@ def test_curves_rates_and_traces_are_exact(full, records):
 
 def test_traces_can_be_thinned(full, records):
     with Store(full) as store:
-        whole, thin = store.traces(), store.traces(max_points=3)
+        whole, thin = store.frames().traces, store.frames(max_points=3).traces
     keys = ["problem", "method", "repetition"]
     assert thin.groupby(keys).size().max() <= 3
     assert thin.groupby(keys).evaluations.max().equals(whole.groupby(keys).evaluations.max())
@@ -149,9 +149,9 @@ def test_traces_can_be_thinned(full, records):
 def test_a_run_that_is_there_is_left_as_it_is(full, records):
     run, record = records[0]
     with Store(full) as store:
-        before = store.frame()
+        before = store.runs()
         store.add(run, record)
-        assert store.frame().equals(before)
+        assert store.runs().equals(before)
 
 
 def test_a_finished_run_takes_its_checkpoint_and_failure_with_it(tmp_path, records):
@@ -174,11 +174,11 @@ def test_a_finished_run_takes_its_checkpoint_and_failure_with_it(tmp_path, recor
 
 def test_an_empty_store_gives_empty_frames(tmp_path):
     with Store(tmp_path / "a.db") as store:
-        assert store.frame().empty
-        assert store.curves().empty
-        assert store.rates().empty
-        assert store.spread().empty
-        assert store.traces().empty
+        assert store.runs().empty
+        assert store.frames().curves.empty
+        assert store.frames().part_errors.empty
+        assert store.frames().spread.empty
+        assert store.frames().traces.empty
         assert store.failures().empty
         assert export_ioh(store, tmp_path / "ioh") == []
 
@@ -264,9 +264,9 @@ def test_merged_shards_equal_the_whole(tmp_path, records, spec, full):
     assert merge_stores(tmp_path / "all.db", [a, b]) == 0
     with Store(tmp_path / "all.db") as merged, Store(full) as whole:
         columns = ["key", "fingerprint", "problem", "method"]
-        assert merged.frame()[columns].equals(whole.frame()[columns])
-        assert merged.curves().equals(whole.curves())
-        assert merged.studies() == whole.studies()
+        assert merged.runs()[columns].equals(whole.runs()[columns])
+        assert merged.frames().curves.equals(whole.frames().curves)
+        assert merged.frames().studies == whole.frames().studies
     assert check_store(tmp_path / "all.db") == []
 
 
@@ -353,7 +353,7 @@ def test_numbers_come_back_as_they_were_written(tmp_path, records):
     odd = dataclasses.replace(record, penalty=-0.0, network_error=np.inf, rates=rates)
     with Store(tmp_path / "a.db") as store:
         store.add(run, odd)
-        (row,) = store.frame().itertuples()
+        (row,) = store.runs().itertuples()
         assert (row.penalty, row.network_error) == (0.0, np.inf)
         assert np.isnan(row.test_error)
     assert check_store(tmp_path / "a.db") == []
@@ -374,7 +374,7 @@ def test_a_net_with_more_replicas_than_python_prints_is_stored(tmp_path, records
     wide = dataclasses.replace(run, problem_settings={"hidden": [1500]})
     with Store(tmp_path / "a.db") as store:
         store.add(wide, record)
-        assert store.problems()["syn5"]["n_replicas"].startswith("about 1e")
+        assert store.frames().facts()["syn5"]["n_replicas"].startswith("about 1e")
 
 
 def test_csv_files_hold_everything(full, tmp_path, records):
@@ -382,11 +382,11 @@ def test_csv_files_hold_everything(full, tmp_path, records):
 
     with Store(full) as store:
         files = export_csv(store, tmp_path / "csv")
-        names = ["runs.csv", "curves.csv", "rates.csv", "traces.csv", "spread.csv"]
+        names = ["runs.csv", "curves.csv", "part_errors.csv", "traces.csv", "spread.csv"]
         assert [f.name for f in files] == names
         # Python's float is exact, that of read_csv depends on its version
         back = pd.read_csv(tmp_path / "csv" / "curves.csv", converters={"error": float})
-        assert np.array_equal(back.error, store.curves().error)
+        assert np.array_equal(back.error, store.frames().curves.error)
 
 
 def test_ioh_files_have_the_format_of_ioh_experimenter(full, tmp_path, records):
@@ -418,12 +418,12 @@ def test_the_tables_of_a_format_never_change():
     """What is new in a table has the next format in ``since``; what was there stays."""
     tables = {
         name: dataclasses.replace(table, columns=[c for c in table.columns if c.since <= 2])
-        for name, table in _schema.TABLES.items()
+        for name, table in _columns.TABLES.items()
         if table.since <= 2
     }
     text = " ".join(table.sql(name) for name, table in tables.items())
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "321235bca36baddf"
-    newest = max(c.since for table in _schema.TABLES.values() for c in table.columns)
+    newest = max(c.since for table in _columns.TABLES.values() for c in table.columns)
     assert newest == _columns.FORMAT
 
 

@@ -133,18 +133,19 @@ def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path):
     checked = run(app, ["store", "check", str(store)])
     assert f"{store} is sound: 2 finished runs" in checked.output
     with Store(store) as opened:
-        assert opened.studies()[0][0] == "[/y]"
+        assert opened.frames().studies[0][0] == "[/y]"
 
 
-def test_a_study_says_that_the_store_has_another_problem_of_that_name(tmp_path):
+def test_a_study_is_refused_where_the_store_has_another_problem_of_that_name(tmp_path):
     study, store = tmp_path / "a.toml", tmp_path / "a.db"
     small = TEXT.replace("10\n", "1\n").replace('"syn5", "sinc2d"', '"syn5"')
     study.write_text(small.replace("sinc2d = 1000", ""))
     run = CliRunner().invoke
     assert run(app, ["study", str(study), "--store", str(store)]).exit_code == 0
     study.write_text(study.read_text() + "[problem.syn5]\nhidden = [2]\n")
-    said = run(app, ["study", str(study), "--store", str(store), "--dry-run"]).output
-    assert "the store has runs of syn5 (1-3-1); this is syn5 (1-2-1)" in said
+    for option in ([], ["--dry-run"]):
+        refused = run(app, ["study", str(study), "--store", str(store), *option]).exception
+        assert "syn5 with net 1-2-1 instead of 1-3-1. Use another --store" in str(refused)
 
 
 @pytest.fixture

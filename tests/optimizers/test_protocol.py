@@ -345,3 +345,19 @@ def test_a_state_that_was_tampered_with_is_refused_before_compiled_code_sees_it(
     Optimizer.from_state(state)  # whole
     with pytest.raises(ValueError, match=r"state|must|unknown"):
         Optimizer.from_state({**state, name: value})
+
+
+@pytest.mark.parametrize("kind", [np.ndarray, list, "N, D", "", "N 2", 3, [1], None])
+def test_what_cannot_be_saved_is_refused_when_the_class_is_made(kind):
+    with pytest.raises(TypeError, match=r"Mine\.saved\['_m'\] must be float, int, .* \"N D\""):
+        type("Mine", (Optimizer,), {"saved": {"_m": kind}})
+    assert "Mine" not in OPTIMIZERS
+
+
+@pytest.mark.parametrize(("kind", "value"), [(float, np.zeros(3)), ("D", 1.0)])
+def test_what_is_not_as_declared_is_refused_before_a_state_is_written(kind, value):
+    optimizer = DE(6, population_size=8)
+    optimizer._m = value
+    optimizer._all_saved = lambda: {"_m": kind}
+    with pytest.raises(TypeError, match=r"DE\.saved declares _m as (float|'D'), but it is"):
+        optimizer.state()

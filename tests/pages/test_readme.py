@@ -100,7 +100,7 @@ def test_its_study_and_report_run_as_printed(tmp_path, monkeypatch):
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
         assert result.exit_code == 0, result.output
     with Store(tmp_path / "study.db", read_only=True) as store:
-        assert f"{len(store.frame())} runs; stop it" in README
+        assert f"{len(store.runs())} runs; stop it" in README
     assert (tmp_path / "report" / "index.html").exists()
 
 

@@ -85,14 +85,14 @@ def _published_rows():
 def test_the_committed_results_are_small_and_each_run_is_there_once(script):
     files = [path for path in STUDY.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 20e6
-    runs = script.Archive(STUDY).frame()
+    runs = script.Archive(STUDY).runs()
     assert not runs.duplicated(["problem", "method", "repetition"]).any()
     assert runs["key"].is_unique
 
 
 def test_the_committed_runs_are_those_of_the_built_in_study(script):
     planned = {run.key for run in script.StudySpec.load("paper").runs()}
-    assert script.Archive(STUDY).keys <= planned
+    assert set(script.Archive(STUDY).runs()["key"]) <= planned
 
 
 def test_costs_are_of_every_method_and_of_runs_that_ended_as_committed(script):
@@ -122,5 +122,25 @@ def test_other_readings_have_the_budgets_and_methods_of_the_study(script):
         spec, found = script.StudySpec.load(file), script.Archive(file.with_suffix(""))
         assert spec.budgets == {problem: paper.budgets[problem] for problem in spec.problems}
         assert list(spec.methods) in (script.METHODS, script.METHODS[3:])
-        assert found.keys <= {run.key for run in spec.runs()}
-        assert len(found.keys) == spec.n_runs
+        assert set(found.runs()["key"]) <= {run.key for run in spec.runs()}
+        assert len(found.runs()) == spec.n_runs
+
+
+def test_how_near_a_reading_comes_is_worked_out_from_both_tables(script):
+    readings = load_module("scripts", "_readings")
+    results = script.Results.of(script.Archive(STUDY))
+    lines = list(readings.both_readings(results, results, script.StudySpec.load("paper")))
+    assert "It is still running" not in " ".join(lines)
+    three = script.PAPER_METHODS["CMA-ES"]
+    means = results.summary.query("problem == 'sinc'").set_index("method")["mean"][[*three]]
+    ratios = [
+        mean / means.max() / script.TABLE_1["sinc"][method].mean for method, mean in means.items()
+    ]
+    distance = f"{np.mean(np.abs(np.log(ratios))):.2f}"
+    (row,) = [line for line in lines if re.match(r"\| sinc \| [\d.]+ \|", line)]
+    assert row.split(" | ")[1:5] == [distance, distance, "3 of 3", "3 of 3"]
+    (total,) = [line for line in lines if line.startswith("| **all** |")]
+    verdicts = readings.verdicts(results)
+    confirmed = sum(verdict == "confirmed" for verdict in verdicts.values())
+    assert f"| {confirmed} of {len(verdicts)} |" in total
+    assert all("CMA-ES" in claim or "INV-SB" in claim or "which" in claim for _, claim in verdicts)

@@ -86,7 +86,7 @@ def results(path: Path) -> dict[str, str]:
     if faults := check_store(path):
         raise SystemExit(f"the store is damaged: {faults[:3]}")
     with Store(path, create=False) as store:
-        frame = store.frame()
+        frame = store.runs()
     if not frame.key.is_unique:
         raise SystemExit("runs are doubled")
     return dict(zip(frame.key, frame.fingerprint, strict=True))

@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from symbreak.analysis import _matrix_charts as matrix
-from symbreak.analysis._relative_chart import relative_chart
+from symbreak.analysis import _overview_charts as matrix
 from tests.analysis.frames import (
     CMA,
     DE,
-    LOOKS,
+    STYLES,
     lineup_of,
     pairwise_frame,
     rows_of,
@@ -19,26 +18,10 @@ from tests.analysis.frames import (
 def test_errors_are_multiples_of_the_smallest_of_all_families():
     frame = summary_frame(("sinc", "syn5"))
     frame.loc[frame["problem"] == "syn5", "mean"] = 0.0  # nothing is a multiple of 0
-    rows = rows_of(relative_chart(frame, lineup_of((*DE, *CMA))), "multiple")
+    rows = rows_of(matrix.relative_chart(frame, lineup_of((*DE, *CMA))), "multiple")
     assert rows["problem"].unique().tolist() == ["sinc"]
     assert rows["multiple"].tolist() == [1, 2, 3, 4, 5, 6]
     assert rows["breaking"].tolist() == ["no breaking", "fixed rules", "towards the optimum"] * 2
-
-
-def test_long_names_of_problems_are_wrapped_and_stay_different():
-    words = "mine (data redrawn from {} by division 2)"
-    names = ["sinc", words.format("a1b2c3d4"), words.format("5e6f7a8b")]
-    picture = svg(relative_chart(summary_frame(names), lineup_of((*DE, *CMA))))
-    for line in ("sinc", "mine (data redrawn", "from a1b2c3d4 by", "from 5e6f7a8b by"):
-        assert f">{line}<" in picture
-    assert "…" not in picture
-
-
-def test_far_too_long_names_are_cut_inside():
-    names = ["x" * 200 + "a", "x" * 200 + "b"]
-    picture = svg(relative_chart(summary_frame(names), lineup_of((*DE, *CMA))))
-    assert picture.count(">…<") == 2
-    assert picture.count("xa<") == picture.count("xb<") == 1
 
 
 def test_the_heat_map_prints_numbers_in_blocks_and_the_best_in_bold():
@@ -62,8 +45,8 @@ def test_a_triangle_points_to_the_better_method_in_its_colour():
     assert rows["result"].tolist() == ["second better", "first better", "no difference"]
     assert rows["label"].tolist() == ["DE : INV-SB", "DE : SB", "INV-SB : SB"]
     picture = svg(matrix.significance_chart(pairwise_frame(), lineup_of()))
-    assert f'fill="{LOOKS["DE-INV-SB"].color}"' in picture
-    assert f'fill="{LOOKS["DE-SB"].color}"' not in picture
+    assert f'fill="{STYLES["DE-INV-SB"].color}"' in picture
+    assert f'fill="{STYLES["DE-SB"].color}"' not in picture
 
 
 def test_a_difference_that_holm_does_not_confirm_is_hollow():

@@ -1,4 +1,4 @@
-"""Charts with problems as rows and methods, or pairs of them, as columns."""
+"""Charts of all problems and methods at once: errors, tests, distances from the best, ranks."""
 
 from __future__ import annotations
 
@@ -9,21 +9,36 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from symbreak.analysis._arguments import check_frame, check_lineup
-from symbreak.analysis._lineup import Lineup
-from symbreak.analysis._statistics import LEVEL
+from symbreak.analysis._charts import finite
+from symbreak.analysis._lineup import (
+    ROLE_STYLES,
+    VARIANT_STYLES,
+    Lineup,
+    Styles,
+    drawn,
+    styles_of,
+)
+from symbreak.analysis._statistics import LEVEL, Ranks
 from symbreak.analysis._style import (
     FONT_SIZE,
     GREY,
-    Looks,
-    drawn,
-    looks_of,
+    WIDTH,
+    log_ticks,
+    method_color,
     nothing_yet,
     styled,
     titled,
 )
-from symbreak.analysis._thinning import finite
 
+#: Roles in words that need no paper, in the order of the legend.
+ROLE_WORDS = {
+    "plain": "no breaking",
+    "invariant": "fixed rules",
+    "proximity": "towards the optimum",
+    "exhaustive": "nearest of all replicas",
+    "variant": "other variants",
+}
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 #: Pixels for slanted names of methods and of pairs, as for CMA-ES: so titles of blocks align.
 METHOD_HEIGHT, PAIR_HEIGHT = 40, 76
 #: Shape and size of the result of a test.
@@ -42,9 +57,6 @@ def heat_map(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
         summary_frame: Columns problem, method, family, normalised_mean, best.
         lineup: The methods in their order.
     """
-    check_lineup(lineup)
-    texts = ("problem", "method", "family")
-    check_frame("summary_frame", summary_frame, texts, ("normalised_mean",))
     title = titled("Normalised mean errors", "dark is good; the best of a family in bold")
     columns = ["problem", "method", "family", "normalised_mean", "best"]
     data = summary_frame.reindex(columns=columns)
@@ -72,15 +84,11 @@ def significance_chart(pairwise_frame: pd.DataFrame, lineup: Lineup) -> alt.TopL
         pairwise_frame: Columns problem, family, a, b, p, p_holm, a12, significant, better, note.
         lineup: The methods in their order.
     """
-    check_lineup(lineup)
-    texts = ("problem", "family", "a", "b", "better", "note")
-    numbers = ("p", "p_holm", "a12", "significant")
-    pairwise_frame = check_frame("pairwise_frame", pairwise_frame, texts, numbers)
     title = titled("Which of two is better?", "a triangle points to it; a dot: no difference")
     problems = list(dict.fromkeys(pairwise_frame["problem"])) if len(pairwise_frame) else []
     blocks: list[alt.Chart] = []
     for family, part in _by_family(pairwise_frame, lineup):
-        chart = _verdicts(part, problems, lineup.short_names(family), looks_of(lineup), not blocks)
+        chart = _verdicts(part, problems, lineup.short_names(family), styles_of(lineup), not blocks)
         blocks.append(chart.properties(title=_block_title(family)))
     if not blocks:
         return nothing_yet(title)
@@ -127,13 +135,13 @@ def _cells(
 
 
 def _verdicts(
-    data: pd.DataFrame, problems: list[str], names: Mapping[str, str], looks: Looks, first: bool
+    data: pd.DataFrame, problems: list[str], names: Mapping[str, str], styles: Styles, first: bool
 ) -> alt.Chart:
     """A symbol per problem and pair: its shape says the result, its colour who won."""
     rows = [_verdict(row, names) for row in data.to_dict("records")]
     pairs = list(dict.fromkeys(row["label"] for row in rows))
-    winners = drawn(looks, (row["better"] for row in rows))
-    colors = [look.color for look in winners.values()]
+    winners = drawn(styles, (row["better"] for row in rows))
+    colors = [style.color for style in winners.values()]
     inks = alt.Scale(domain=[*winners, ""], range=[*colors, GREY])
     shapes = alt.Scale(domain=list(SYMBOLS), range=[shape for shape, _ in SYMBOLS.values()])
     chart = alt.Chart(pd.DataFrame(rows)).mark_point(strokeWidth=1.5, opacity=1)
@@ -185,3 +193,88 @@ def _label_axis(labels: list[str], height: int) -> alt.X:
 def _problem_axis(problems: list[str], first: bool) -> alt.Y:
     axis = alt.Axis(title=None, ticks=False, domain=False) if first else None
     return alt.Y("problem:N", sort=problems, axis=axis, scale=alt.Scale(domain=problems))
+
+
+def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
+    """Mean errors as multiples of the smallest on the problem: a row per problem, 1 is the best.
+
+    Colours are roles and shapes are families, so that families compare too.
+
+    Args:
+        summary_frame: Columns problem, family, method, mean.
+        lineup: The methods with their roles.
+    """
+    title = titled("How far is each method from the best?", "mean errors")
+    data = _multiples(summary_frame, lineup)
+    if data.empty:
+        return nothing_yet(title)
+    families = [family for family in lineup.families if family in set(data["family"])]
+    roles = [words for words in ROLE_WORDS.values() if words in set(data["breaking"])]
+    styles = [*ROLE_STYLES.values(), VARIANT_STYLES[0]]
+    colors = dict(zip(ROLE_WORDS.values(), (style.color for style in styles), strict=True))
+    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(families))]
+    legend = alt.Legend(orient="top", symbolFillColor=GREY, columns=4)
+    color_legend = alt.Legend(columns=2)
+    ticks = log_ticks(1, max(2.0, float(data["multiple"].max())))
+    scale = alt.Scale(type="log", domain=[0.95, 1.1 * max(2.0, float(data["multiple"].max()))])
+    axis = alt.Axis(
+        title=None, ticks=False, domain=False, grid=True, labelPadding=10, labelLimit=110
+    )
+    chart = alt.Chart(data, width=WIDTH, height=alt.Step(26)).mark_point(
+        filled=True, size=60, opacity=1, fillOpacity=0.85, stroke=GREY, strokeWidth=0.5
+    )
+    encoded = chart.encode(
+        x=alt.X("multiple:Q", title="times the smallest mean error", scale=scale).axis(
+            values=ticks, format="~r"
+        ),
+        y=alt.Y("problem:N", sort=list(dict.fromkeys(data["problem"])), axis=axis),
+        yOffset=alt.YOffset("family:N", sort=families, scale=alt.Scale(paddingOuter=0.2)),
+        color=alt.Color(
+            "breaking:N",
+            scale=alt.Scale(domain=roles, range=[colors[name] for name in roles]),
+            legend=color_legend,
+        ),
+        shape=alt.Shape("family:N", scale=alt.Scale(domain=families, range=shapes), legend=legend),
+        tooltip=[
+            *("problem:N", "method:N", alt.Tooltip("mean:Q", title="mean error", format=".4g")),
+            alt.Tooltip("multiple:Q", title="times the smallest", format=".3g"),
+        ],
+    )
+    return styled(encoded.properties(title=title))
+
+
+def _multiples(summary_frame: pd.DataFrame, lineup: Lineup) -> pd.DataFrame:
+    """Where the smallest mean of a problem is above 0, the others divided by it."""
+    roles = {member.method: ROLE_WORDS.get(member.role, "") for member in lineup.members}
+    if summary_frame.empty:
+        return summary_frame
+    data = summary_frame[["problem", "family", "method", "mean"]]
+    means = data["mean"].astype(float)
+    smallest = means.where(np.isfinite(means)).groupby(data["problem"]).transform("min")
+    data = data.assign(multiple=means / smallest, breaking=data["method"].map(roles))
+    data = data[(smallest > 0) & np.isfinite(data["multiple"])]
+    rounded = [float(f"{value:.4g}") for value in data["multiple"]]
+    return data.assign(multiple=rounded)
+
+
+def rank_chart(ranks: Ranks, styles: Styles) -> alt.TopLevelMixin:
+    """Mean ranks over all problems with their critical difference: bars that overlap say nothing.
+
+    Args:
+        ranks: From ``overall_ranks``.
+        styles: How methods are drawn.
+    """
+    half = ranks.critical_difference / 2
+    data = ranks.table.assign(low=ranks.table["rank"] - half, high=ranks.table["rank"] + half)
+    order = list(data["method"])
+    y = alt.Y("method:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False))
+    scale = alt.Scale(zero=False, nice=False, padding=8)
+    tooltip: list[Any] = ["method:N", alt.Tooltip("rank:Q", title="mean rank", format=".2f")]
+    base = alt.Chart(data).encode(y=y, color=method_color(drawn(styles, order)), tooltip=tooltip)
+    bars = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
+        x=alt.X("low:Q", title="mean rank (1: best on every problem)", scale=scale), x2="high:Q"
+    )
+    dots = base.mark_point(filled=True, size=70, opacity=1).encode(x=alt.X("rank:Q", scale=scale))
+    about = f"{ranks.n_problems} problems; where bars overlap, no difference can be shown"
+    chart = alt.layer(bars, dots).properties(width=WIDTH, height=alt.Step(24))
+    return styled(chart.properties(title=titled("Overall ranks", about)))

@@ -40,8 +40,8 @@ class Claim(NamedTuple):
     check: Check
 
 
-def paper_claims(results: Results) -> pd.DataFrame:
-    """Each claim with its verdict: problem, claim, verdict, numbers.
+def paper_claims(results: Results, family: str = "") -> pd.DataFrame:
+    """Each claim with its verdict: problem, claim, verdict, numbers; those of a family, or all.
 
     A claim is judged when each method that it names has the paper's 50 runs on the problem;
     with five of each its numbers are shown.
@@ -49,6 +49,8 @@ def paper_claims(results: Results) -> pd.DataFrame:
     rows = []
     done = Counter(zip(results.runs["problem"], results.runs["method"], strict=True))
     for claim in CLAIMS:
+        if not all(method.startswith(family) for method in claim.methods):
+            continue
         n = min(done[claim.problem, method] for method in claim.methods)
         answer, numbers = claim.check(results, claim.problem) if n >= FEW else (None, "")
         verdict = WORDS[answer] if n >= REPETITIONS else INCOMPLETE if n >= FEW else NOT_RUN
@@ -199,7 +201,7 @@ def _test(results: Results, problem: str, pair: tuple[str, str], rate: str = "")
 
 def _has_rates(results: Results, problem: str) -> bool:
     """Whether a problem is one of classes."""
-    rates = results.rates
+    rates = results.part_errors
     return bool(len(rates) and (rates["problem"] == problem).any())
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from symbreak._support.checks import Array
-from symbreak.analysis._style import GREY, ROLE_LOOKS, styled
+from symbreak.analysis._lineup import ROLE_STYLES
+from symbreak.analysis._style import GREY, styled
 from symbreak.symmetry import (
     Breaking,
     ExhaustiveBreaking,
@@ -129,7 +130,7 @@ def _sector(angle: float, half_width: float) -> alt.LayerChart:
     lines = pd.DataFrame([(*-end, *end) for end in ends], columns=["x", "y", "x2", "y2"]).round(3)
     x, y = _position("x"), _position("y")
     shade = alt.Chart(outline).mark_line(
-        fill=ROLE_LOOKS["proximity"].color, fillOpacity=0.15, strokeWidth=0
+        fill=ROLE_STYLES["proximity"].color, fillOpacity=0.15, strokeWidth=0
     )
     cut = alt.Chart(lines).mark_rule(color=GREY, strokeDash=[4, 2])
     layers = [
@@ -152,7 +153,7 @@ def _panel(points: Array, near: Array, optima: Array, size: int) -> list[alt.Cha
     stars["chosen"] = np.arange(len(stars)) == 0
     x, y = _position("x"), _position("y")
     colors = alt.Scale(
-        domain=[NEAR, FAR], range=[ROLE_LOOKS["proximity"].color, ROLE_LOOKS["invariant"].color]
+        domain=[NEAR, FAR], range=[ROLE_STYLES["proximity"].color, ROLE_STYLES["invariant"].color]
     )
     shapes = alt.Scale(domain=[NEAR, FAR], range=["circle", "triangle-up"])
     legend = alt.Legend(title="candidate nearest to", columns=2)

@@ -12,11 +12,12 @@ import os
 import signal
 import time
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager, nullcontext, suppress
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
@@ -145,7 +146,9 @@ def run_study(
         nullcontext(store) if isinstance(store, Store) else Store(store) as opened,
         only_driver(opened.path),
     ):
-        todo = missing_runs(spec, opened, shard=shard, retry_failed=retry_failed, known=known)
+        todo = partial(
+            missing_runs, spec, opened, shard=shard, retry_failed=retry_failed, known=known
+        )
         driver = _Driver(opened, todo, seconds, imports, on_run, on_news)
         opened.add_study(spec)
         return _drive(driver, executor, workers)
@@ -251,20 +254,22 @@ class _Driver:
     def __init__(
         self,
         store: Store,
-        todo: Iterator[RunSpec],
+        missing: Callable[[], Iterator[RunSpec]],
         seconds: float,
         imports: Sequence[str],
         on_run: Callable[[Update], object] | None,
         on_news: Callable[[str], object] | None,
     ) -> None:
-        self._store, self._todo, self._seconds, self._imports = store, todo, seconds, imports
+        self._store, self._missing, self._seconds = store, missing, seconds
+        self._imports = imports
         self._on_run = on_run or (lambda update: None)
         self.tell = on_news or (lambda text: None)
         self.warn = on_news or (lambda text: warnings.warn(text, stacklevel=2))
         self._executor: Executor
+        self._todo: Iterator[RunSpec]
         self._in_flight: dict[Future[list[Outcome]], _Slice] = {}
         self._done: SimpleQueue[Future[list[Outcome]] | None] = SimpleQueue()
-        self._waiting: deque[RunSpec] = deque()  # that were handed out, and not begun
+        self._waiting: list[RunSpec] = []  # that were handed out, and not begun
         self._singly: list[RunSpec] = []  # whose worker died, by one of them
         self._suspects: list[RunSpec] = []  # whose workers died, by them or beside them
         self._deaths: Counter[str] = Counter()
@@ -275,8 +280,10 @@ class _Driver:
         self._begun = self._stop = False
 
     def do(self, executor: Executor, n_slots: Callable[[], int]) -> StudyResult:
-        """Do all runs, or as many as there is time for."""
-        self._executor = executor
+        """Do all runs that are missing, or as many as there is time for."""
+        self._executor, self._todo = executor, self._missing()
+        for runs in (self._waiting, self._singly, self._suspects):
+            runs.clear()  # of an earlier executor; they are missing, too
         with deferred_interrupts(self._ask_to_stop, (signal.SIGINT, signal.SIGTERM)):
             try:
                 while not self._stop and self._refill(n_slots()):
@@ -288,9 +295,8 @@ class _Driver:
                 if not self._stop:
                     raise
             finally:
-                for future, its in self._in_flight.items():
+                for future in self._in_flight:
                     future.cancel()
-                    (self._suspects if its.alone else self._waiting).extend(its.runs)
                 self._in_flight.clear()
         return StudyResult(self._finished, self._failed, self._stop)
 
@@ -319,8 +325,8 @@ class _Driver:
             return [self._singly.pop()]
         seconds = min(BATCH_SECONDS, self._seconds)
         n = min(max(int(seconds / max(self._pace, 1e-9)), 1), MAX_BATCH)
-        again = [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
-        return list(chain(again, islice(self._todo, n - len(again))))
+        again, self._waiting = self._waiting[:n], self._waiting[n:]
+        return [*again, *islice(self._todo, n - len(again))]
 
     def _checkpoint_of(self, run: RunSpec) -> State | None:
         try:
@@ -346,7 +352,6 @@ class _Driver:
         try:
             future = self._executor.submit(run_slice, *arguments)
         except Exception as error:
-            self._waiting.extend(runs)
             raise _failure(error) from error
         self._in_flight[future] = _Slice(runs, alone)
         future.add_done_callback(self._done.put)
@@ -394,7 +399,6 @@ class _Driver:
         """Tell what a slice brought of a run; hand out the next one, if there is more to do."""
         status = outcome.status
         if status == "refused":
-            self._waiting.append(run)
             raise ExecutorError(
                 f"a worker was refused: {outcome.text}. Install there what is here, or leave it "
                 f"out; {'start again to go on' if self._begun else 'nothing was run'}."
@@ -441,7 +445,6 @@ class _Driver:
         """A slice came to nothing: a worker died, or the executor fails."""
         run, exact = its.runs[0], isinstance(error, WorkerDiedError)
         if isinstance(error, CancelledError):
-            self._waiting.extend(its.runs)
             raise LostConnectionError(f"a slice was cancelled: the connection was lost. {GO_ON}")
         if not exact and type(error).__name__ != "KilledWorker":  # Dask's, which may be missing
             raise _failure(error) from error

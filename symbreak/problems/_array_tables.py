@@ -34,10 +34,12 @@ def read_npz(path: Path) -> Table:
         X, y = arrays["X"], arrays["y"]
         if X.ndim != 2 or y.ndim not in (1, 2) or len(X) != len(y):
             raise ValueError(f"{path}: X (K, d) and y (K,) or (K, q), got {X.shape} and {y.shape}.")
-        outputs = _numbered("y", y) if y.ndim == 2 else {"y": y}
-        return Table(path, _numbered("x", X) | outputs, False, tuple(outputs), "NumPy archive")
+        outputs = _numbered(path, "y", y) if y.ndim == 2 else {"y": y}
+        return Table(
+            path, _numbered(path, "x", X) | outputs, False, tuple(outputs), "NumPy archive"
+        )
     if arrays.keys() == {"X"} and arrays["X"].ndim == 2:  # new data, to be predicted
-        return Table(path, _numbered("x", arrays["X"]), False, (), "NumPy archive")
+        return Table(path, _numbered(path, "x", arrays["X"]), False, (), "NumPy archive")
     shapes = {array.shape for array in arrays.values()}
     if not arrays or len(shapes) > 1 or any(array.ndim != 1 for array in arrays.values()):
         found = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:5])
@@ -50,8 +52,9 @@ def read_npz(path: Path) -> Table:
     return Table(path, columns, True, names[-1:], "NumPy archive")
 
 
-def _numbered(letter: str, matrix: Column) -> dict[str, Column]:
-    return {f"{letter}{i + 1}": column for i, column in enumerate(matrix.T)}
+def _numbered(path: Path, letter: str, matrix: Column) -> dict[str, Column]:
+    names = check_names(path, [f"{letter}{i + 1}" for i in range(matrix.shape[1])])
+    return dict(zip(names, matrix.T, strict=True))
 
 
 def read_arrays(path: str | Path) -> dict[str, Column]:

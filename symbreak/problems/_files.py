@@ -42,9 +42,9 @@ def read_table(
         header = check_flag("header", header)
     if encoding is not None:
         check_text("encoding", encoding)
-    if not path.is_file():
-        raise ValueError(f"no data file {str(path)!r}.")
     try:
+        if not path.is_file():
+            raise ValueError(f"no data file {str(path)!r}.")
         if path.suffix == ".npz":
             return read_npz(path)
         if path.suffix == ".parquet":

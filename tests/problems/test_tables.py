@@ -4,6 +4,7 @@ import datetime
 import gzip
 import io
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -310,6 +311,12 @@ def test_a_row_without_end_is_refused(tmp_path, endless):
             read_table(written(tmp_path, content), header=False)
 
 
+def test_an_archive_of_more_columns_than_a_small_network_reads_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.zeros((2, 20_001)), y=np.zeros(2))
+    with pytest.raises(ValueError, match=r"has 20,001 columns, more than 20,000"):
+        read_table(tmp_path / "a.npz")
+
+
 def test_a_file_is_read_once(tmp_path):
     path = written(tmp_path, "a,b\n1,x\n2,y\n")
     table = read_table(path)
@@ -322,6 +329,15 @@ def test_a_file_is_read_once(tmp_path):
 def test_a_file_that_cannot_be_read_is_refused_in_words():
     with pytest.raises(ValueError, match=r"/proc/self/mem cannot be read: Input/output error"):
         read_table("/proc/self/mem")
+
+
+def test_a_folder_that_may_not_be_entered_is_named(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", refuse)  # the system lets root in everywhere
+    with pytest.raises(ValueError, match=r"a\.csv cannot be read: Permission denied"):
+        read_table(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16-le", "mac-roman", "utf-8"])

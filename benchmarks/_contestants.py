@@ -19,11 +19,10 @@ from _timing import Array
 from _watch import Watch
 from scipy.optimize import least_squares
 
-from symbreak import Evaluator, Problem
+from symbreak import LeastSquares, Problem
+from symbreak._polish import Polisher
 from symbreak.network import fit_output_weights, hidden_outputs
-from symbreak.polish import Polisher
-from symbreak.training import UNLIMITED, Training
-from symbreak.training._plans import make_plan
+from symbreak.training import UNLIMITED, Run
 
 Train = Callable[[Problem, int, Watch], None]
 
@@ -59,7 +58,7 @@ def ours(method: str, polish: str) -> Train:
 
     def train(problem: Problem, seed: int, watch: Watch) -> None:
         budget = UNLIMITED if polish == "restarts" else None
-        run = Training(problem, method, polish=polish, max_evaluations=budget, seed=seed)
+        run = Run(problem, method, polish=polish, max_evaluations=budget, seed=seed)
         while not run.finished:
             run.step()
             watch.see(run.error)
@@ -69,7 +68,7 @@ def ours(method: str, polish: str) -> Train:
 
 def random_starts(problem: Problem, seed: int, watch: Watch) -> None:
     """One start with our own polish, and no search."""
-    polisher = Polisher(problem, random_theta(problem, seed))
+    polisher = Polisher(LeastSquares(problem), random_theta(problem, seed))
     watch.see(polisher.error)
     while not polisher.finished:
         polisher.step()
@@ -86,13 +85,13 @@ def random_unit(problem: Problem, seed: int) -> Array:
 
 @cache
 def units_of(problem: Problem) -> Array | float:
-    units = make_plan(problem, "auto", UNLIMITED).units(problem)
+    units = LeastSquares(problem).units
     return 1.0 if units is None else units
 
 
 def pycma_bipop(problem: Problem, seed: int, watch: Watch) -> None:
     """Its CMA-ES with restarts of large and small populations, on our evaluator."""
-    evaluate = Evaluator(problem)
+    evaluate = LeastSquares(problem)
 
     def errors_of(candidates: list[Array]) -> list[float]:
         errors = evaluate(units_of(problem) * np.array(candidates))

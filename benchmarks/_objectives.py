@@ -1,4 +1,4 @@
-"""The error of ``symbreak.Evaluator`` as users of other packages would write it.
+"""The error of ``symbreak.LeastSquares`` as users of other packages would write it.
 
 For a whole population at once, with NumPy, and with JAX for packages that run on it.
 """

@@ -133,9 +133,8 @@ def load_task(name: str) -> Problem:
         table, net = name.split("/")
         load, hidden = {**TUNED, **OTHERS}[table], tuple(map(int, net.split("-")))
     X, y, task = load()
-    return Problem.from_arrays(
-        X, y, hidden=hidden, task=task, name=name, output_shift=True, rescale="none"
-    )
+    settings = {"alpha": 0.0, "max_evaluations": 100_000, "merge": False}
+    return Problem.from_arrays(X, y, hidden=hidden, task=task, name=name, **settings)
 
 
 def loadable(names: Iterable[str], load: Callable[[str], object]) -> list[str]:

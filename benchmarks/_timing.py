@@ -103,9 +103,9 @@ def process(code: str, kernel_cache: str) -> tuple[float, str]:
 
 #: What a new user waits for, once: an evaluator and the first two generations of DE-SB.
 FIRST_GENERATIONS = """
-from symbreak import Evaluator, load_problem, make_optimizer
+from symbreak import LeastSquares, load_problem, make_optimizer
 problem = load_problem("sinc")
-evaluate, optimizer = Evaluator(problem), make_optimizer("DE-SB", problem)
+evaluate, optimizer = LeastSquares(problem), make_optimizer("DE-SB", problem)
 for _ in range(2):
     candidates = optimizer.ask()
     optimizer.tell(candidates, evaluate(candidates))

@@ -16,7 +16,7 @@ from time import perf_counter
 import numpy as np
 from _timing import Row, Tables, interleaved, median_ratio, run
 
-from symbreak import Evaluator, Problem, Topology, load_problem, make_optimizer, problem_names
+from symbreak import LeastSquares, Problem, Topology, load_problem, make_optimizer, problem_names
 from symbreak.symmetry import AssignmentBreaking, ProximityBreaking
 from symbreak.symmetry._breaking import MAX_STEPS
 from symbreak.symmetry._chain import plan
@@ -39,7 +39,7 @@ def benchmark(repeats: int) -> Tables:
 
 def _row(problem: Problem, repeats: int) -> Row:
     topology, rng = problem.topology, np.random.default_rng(0)
-    evaluate = Evaluator(problem)
+    evaluate = LeastSquares(problem)
     sweeps, exact = AssignmentBreaking(topology, exact=False), AssignmentBreaking(topology)
     _, steps = plan(topology.hidden, topology.signed)
     ratios, first = [], {}
@@ -69,7 +69,7 @@ def _row(problem: Problem, repeats: int) -> Row:
 
 def _snapshots(problem: Problem) -> list[tuple[np.ndarray, np.ndarray]]:
     """Trials of a search and the centroid they are broken towards, from first to last."""
-    optimizer, evaluate = make_optimizer("DE-SB-LA", problem, seed=0), Evaluator(problem)
+    optimizer, evaluate = make_optimizer("DE-SB-LA", problem, seed=0), LeastSquares(problem)
     generations = EVALUATIONS // optimizer.population_size
     kept = set(np.linspace(0, generations - 1, STEPS).astype(int))
     found = []

@@ -18,10 +18,9 @@ from _timing import Array, Row, Tables, run
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 
-from symbreak import Evaluator, Problem
+from symbreak import LeastSquares, Problem
+from symbreak._polish import EvidencePolisher, EvidenceResult
 from symbreak.symmetry import align
-from symbreak.training import UNLIMITED, EvidenceResult, evidence
-from symbreak.training._plans import make_plan
 
 TABLES = ("cpus", "ethanol", "schools", "diabetes", "quakes", "diamonds")
 STARTS, FEW = 12, 4
@@ -29,12 +28,14 @@ STARTS, FEW = 12, 4
 
 def trained(problem: Problem, fold: int) -> list[EvidenceResult]:
     """Networks of independent starts, the most probable first."""
-    units = make_plan(problem, "auto", UNLIMITED).units(problem)
-    starts = (
-        np.random.default_rng([fold, n]).uniform(-1, 1, size=problem.topology.dim) * units
-        for n in range(STARTS)
-    )
-    ends = [evidence(problem, theta) for theta in starts]
+    objective, ends = LeastSquares(problem), []
+    for n in range(STARTS):
+        rng = np.random.default_rng([fold, n])
+        theta = rng.uniform(-1, 1, size=problem.topology.dim) * objective.units
+        polisher = EvidencePolisher(objective, theta, tolerance=1e-5)
+        while not polisher.finished:
+            polisher.step()
+        ends.append(polisher.evidence())
     return sorted(ends, key=lambda end: -end.log_evidence)
 
 
@@ -42,8 +43,8 @@ def averaged(problem: Problem, ends: list[EvidenceResult], X: Array) -> Array:
     """Predictions of the mean of networks, each aligned with the first."""
     first = ends[0]
     thetas = align(np.array([end.theta for end in ends]), first.theta, problem.topology)[0]
-    evaluate = Evaluator(replace(problem, alpha=first.alpha))
-    return evaluate.solve(np.mean(thetas, axis=0)).predict(X).ravel()
+    evaluate = LeastSquares(replace(problem, alpha=first.alpha))
+    return evaluate.model(np.mean(thetas, axis=0)).predict(X).ravel()
 
 
 def scores(data: Data, fold: int, shown: Array, left_out: Array) -> dict[str, float]:
@@ -51,12 +52,10 @@ def scores(data: Data, fold: int, shown: Array, left_out: Array) -> dict[str, fl
     problem = Problem.from_arrays(
         *(data.X[shown], data.y[shown]),
         hidden=(5,),
-        alpha="auto",
-        rescale="none",
-        output_shift=True,
     )
     ends, X, y = trained(problem, fold), data.X[left_out], data.y[left_out]
-    singles = np.array([end.model.predict(X).ravel() for end in ends if end.model is not None])
+    model = LeastSquares(problem).model
+    singles = np.array([model(end.theta, end.output_weights).predict(X).ravel() for end in ends])
     odds = np.exp([end.log_evidence - ends[0].log_evidence for end in ends])
     predictions = {
         "most probable": singles[0],

@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 from _timing import Array, Row, Tables, run
 
-from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer
+from symbreak import METHODS, LeastSquares, Problem, load_problem, make_optimizer
 
 GENERATIONS = 300
 AT_MOST, AT_MOST_BY_ASSIGNMENT = 0.2, 1.2
@@ -37,7 +37,7 @@ def benchmark(repeats: int) -> Tables:
 
 def split_times(method: str, problem: Problem, generations: int) -> Array:
     """Seconds of ask, evaluation and tell in each generation, (generations, 3)."""
-    evaluate, optimizer = Evaluator(problem), make_optimizer(method, problem, seed=0)
+    evaluate, optimizer = LeastSquares(problem), make_optimizer(method, problem, seed=0)
     times = np.empty((generations, 3))
     for row in times:
         started = perf_counter()

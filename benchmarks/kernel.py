@@ -1,6 +1,6 @@
 """How fast candidates are evaluated: against naive NumPy and against the hardware's floor.
 
-Four networks of the paper on random data. "x naive" is how many times faster ``Evaluator`` is
+Four networks of the paper on random data. "x naive" is how many times faster ``LeastSquares`` is
 than NumPy candidate by candidate: matrix products and ``np.tanh``, then ``np.linalg.lstsq``. "of
 floor" is the least time the arithmetic can take, over the time taken; 1 would be perfect. The
 floor counts every tanh at the rate of the package's own and every multiply-add at the peak rate,
@@ -24,10 +24,11 @@ import numpy as np
 from _timing import FIRST_GENERATIONS, Array, Row, Tables, interleaved, median_ratio, process, run
 from numba import njit
 
-from symbreak import Evaluator, Problem, Topology
+from symbreak import LeastSquares, Problem, Topology
 from symbreak._kernels import _tanh
+from symbreak.problems import PAPER
 
-TOLERANCE = 1e-8  # relative, between Evaluator and naive NumPy
+TOLERANCE = 1e-8  # relative, between LeastSquares and naive NumPy
 OF_FLOOR = 0.6
 
 Shapes = tuple[tuple[int, int], ...]
@@ -68,9 +69,9 @@ def evaluation_rows(case: Case, repeats: int) -> tuple[Row, Row]:
     topology = Topology.parse(case.net)
     X = rng.normal(size=(case.samples, topology.n_inputs))
     y = rng.normal(size=(case.samples, topology.n_outputs))
-    problem = Problem.from_arrays(X, y, hidden=topology.hidden)
+    problem = Problem.from_arrays(X, y, hidden=topology.hidden, **PAPER)
     population = rng.uniform(-1, 1, size=(case.candidates, topology.dim))  # in the feasible ball
-    evaluate = Evaluator(problem)
+    evaluate = LeastSquares(problem)
     difference = np.max(np.abs(evaluate(population) / naive_errors(problem, population) - 1))
     if not difference <= TOLERANCE:
         sys.exit(f"{case.name}: errors differ from naive NumPy by {difference:.2g}.")
@@ -162,19 +163,21 @@ def many_multiply_adds(x: Array, out: Array, a: float, b: float) -> None:
 
 ONE_EVALUATION = """
 import numpy as np
-from symbreak import Evaluator, load_problem
+from symbreak import LeastSquares, load_problem
 problem = load_problem("sinc")
-Evaluator(problem)(np.ones((1, problem.topology.dim)))
+LeastSquares(problem)(np.ones((1, problem.topology.dim)))
 """
 
 # A new process starts with the peak of its parent on Linux, so this is an upper bound.
 MEMORY = """
 import resource, sys
 import numpy as np
-from symbreak import Evaluator, Problem
+from symbreak import LeastSquares, Problem
+from symbreak.problems import PAPER
 rng = np.random.default_rng(0)
-problem = Problem.from_arrays(rng.normal(size=(100_000, 2)), rng.normal(size=100_000), hidden=(10,))
-Evaluator(problem)(rng.uniform(-1, 1, size=(10_000, problem.topology.dim)))
+X, y = rng.normal(size=(100_000, 2)), rng.normal(size=100_000)
+problem = Problem.from_arrays(X, y, hidden=(10,), **PAPER)
+LeastSquares(problem)(rng.uniform(-1, 1, size=(10_000, problem.topology.dim)))
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(peak if sys.platform == "darwin" else 1024 * peak)
 """

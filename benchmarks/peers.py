@@ -3,7 +3,7 @@
 Everybody minimises the same error with the same population size, DE/rand/1/bin with F = 0.5 and
 CR = 0.9 or CMA-ES from 0 with step size 0.5. Other packages run with an objective as a user would
 write it, in NumPy (or JAX) for the whole population at once, and again with symbreak's compiled
-``Evaluator``, which leaves only the cost of their optimisers to tell them apart. All is compiled
+``LeastSquares``, which leaves only the cost of their optimisers to tell them apart. All is compiled
 before the clock starts; what that takes in a new process is shown apart.
 
 "x ours" is seconds over those of symbreak's DE or CMA-ES in the same round: above 1, symbreak is
@@ -36,7 +36,7 @@ from _packages import (
 )
 from _timing import FIRST_GENERATIONS, Row, Tables, median_ratio, process, run
 
-from symbreak import METHODS, Evaluator, train
+from symbreak import METHODS, LeastSquares, train
 
 BUDGET = 60_000
 
@@ -55,7 +55,7 @@ class Contestant:
 
 def contestants() -> Iterator[Contestant]:
     for method in ("DE", "DE-SB", "CMA-ES", "CMA-ES-SB"):
-        yield Contestant(f"symbreak {method}", METHODS[method].family, "Evaluator", ours(method))
+        yield Contestant(f"symbreak {method}", METHODS[method].family, "LeastSquares", ours(method))
     peers: list[tuple[str, str, Peer]] = [
         ("SciPy", "DE", scipy_de),
         ("pymoo", "DE", pymoo_de),
@@ -66,7 +66,7 @@ def contestants() -> Iterator[Contestant]:
     for name, family, peer in peers:
         yield Contestant(name, family, "NumPy", counted(peer, family, batched_errors(PROBLEM, np)))
     for name, family, peer in peers:
-        yield Contestant(name, family, "Evaluator", counted(peer, family, Evaluator(PROBLEM)))
+        yield Contestant(name, family, "LeastSquares", counted(peer, family, LeastSquares(PROBLEM)))
     yield from evosax_contestants()
 
 
@@ -89,7 +89,7 @@ def evosax_contestants() -> Iterator[Contestant]:
             yield Contestant("evosax", family, f"JAX, {bits} bits", fused)
         stepwise = Stepwise(family, size, DIM)
         yield Contestant(
-            "evosax", family, "Evaluator", counted(stepwise, family, Evaluator(PROBLEM))
+            "evosax", family, "LeastSquares", counted(stepwise, family, LeastSquares(PROBLEM))
         )
 
 
@@ -112,7 +112,7 @@ def benchmark(repeats: int) -> Tables:
     warnings.simplefilter("ignore")  # what peers say about each other's absence
     population = first_population(0)
     np.testing.assert_allclose(
-        batched_errors(PROBLEM, np)(population), Evaluator(PROBLEM)(population), rtol=1e-8
+        batched_errors(PROBLEM, np)(population), LeastSquares(PROBLEM)(population), rtol=1e-8
     )
     rows = list(contestants())
     for row in rows:

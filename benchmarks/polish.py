@@ -20,9 +20,9 @@ import numpy as np
 from _timing import Row, Tables, interleaved, median_ratio, run
 from kernel import N_FMA, N_TANH, SMALL, arithmetic, many_multiply_adds, many_tanh
 
-from symbreak import Evaluator, Problem, load_problem
-from symbreak.polish import Polisher, jacobian_cost
-from symbreak.polish._polisher import FIRST_DAMPING
+from symbreak import LeastSquares, Problem, load_problem
+from symbreak._polish import Polisher, jacobian_cost
+from symbreak._polish._polisher import FIRST_DAMPING
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests import reference_polish
@@ -59,7 +59,7 @@ def row(name: str, at_least: float, repeats: int) -> Row:
     if not abs(polisher._value / error - 1) <= TOLERANCE:
         sys.exit(f"{name}: the error after a step is {polisher._value}, NumPy's is {error}.")
     population = np.random.default_rng(0).uniform(-1, 1, size=(200, topology.dim))
-    evaluate = Evaluator(problem)
+    evaluate = LeastSquares(problem)
     small, out = np.random.default_rng(0).normal(size=SMALL), np.empty(SMALL)
     seconds = interleaved(
         {
@@ -92,7 +92,7 @@ def accepted_start(problem: Problem) -> tuple[Polisher, np.ndarray]:
     for seed in range(1000):
         theta = np.random.default_rng(seed).uniform(-1, 1, size=problem.topology.dim)
         trial, error, _ = reference_polish.iterate(theta, problem, FIRST_DAMPING)
-        polisher = Polisher(problem, theta)
+        polisher = Polisher(LeastSquares(problem), theta)
         if error < polisher.error and np.linalg.norm(trial) < np.sqrt(trial.size):
             return polisher, theta
     raise RuntimeError(f"no start of {problem.name} has a first trial that is better.")

@@ -26,10 +26,11 @@ from _timing import Array, Row, as_table, environment, use_one_thread
 from rich.console import Console
 from rich.progress import track
 
-from symbreak import Evaluator, Problem, Topology, load_problem, problem_names
-from symbreak.polish import Polisher
+from symbreak import LeastSquares, Problem, Topology, load_problem, problem_names
+from symbreak._polish import Polisher
+from symbreak.objectives import prepare_polish
 from symbreak.training import UNLIMITED
-from symbreak.training._plans import ITERATIONS_LARGE, Patience, make_plan, patience
+from symbreak.training._recipe import ITERATIONS_LARGE, Patience, make_plan, patience
 
 PAPER = ("sinc", "inc-sinc", "sinc2d", "sinc3d", "autoenc-circle")
 TABLES = (
@@ -102,8 +103,8 @@ def problem_of(name: str) -> Problem:
 
 def record(problem: Problem, beginning: Beginning, seconds: float) -> list[Trace]:
     """Polishes for some seconds."""
-    plan, evaluate = make_plan(problem, "auto", UNLIMITED), Evaluator(problem)
-    units = plan.units(problem)
+    evaluate = LeastSquares(problem)
+    plan, units = make_plan(evaluate, "auto", UNLIMITED), evaluate.units
     shape = (beginning.candidates or plan.search_evaluations, problem.topology.dim)
     traces: list[Trace] = []
     began = time.process_time()
@@ -112,7 +113,7 @@ def record(problem: Problem, beginning: Beginning, seconds: float) -> list[Trace
         candidates = np.random.default_rng([len(traces), *shape]).uniform(-1, 1, size=shape)
         candidates *= beginning.size * (1.0 if units is None else units)
         theta = candidates[evaluate(candidates).argmin()]
-        polisher = Polisher(problem, theta, max_iterations=ITERATIONS_LARGE, evaluate=evaluate)
+        polisher = Polisher(evaluate, theta, max_iterations=ITERATIONS_LARGE)
         if not beginning.curved:
             polisher._curvature = None
         rows = [(polisher.error, time.process_time() - start)]
@@ -161,7 +162,7 @@ def times(name: str, seconds: float) -> dict[str, list[float]]:
     if name in LARGEST:
         variants = {v: one for v, one in VARIANTS.items() if one.beginning == Beginning()}
     beginnings = dict.fromkeys(one.beginning for one in variants.values())
-    Polisher(problem, np.zeros(problem.topology.dim), max_iterations=1).step()  # compiles
+    prepare_polish()
     traces = {b: record(problem, b, seconds) for b in beginnings}
     best = min(trace.errors[-1] for one in traces.values() for trace in one)
     best = max(best, floor(problem))

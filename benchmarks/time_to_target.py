@@ -39,7 +39,7 @@ from _watch import Enough, Watch
 from rich.console import Console
 
 from symbreak._support.blas import one_blas_thread
-from symbreak.training import UNLIMITED, Training
+from symbreak.training import UNLIMITED, Run
 
 #: On tables for the rule, these only.
 RULE = ("auto", "random starts, our polish", "scikit-learn")
@@ -140,7 +140,7 @@ class Measurement:
             return
         attempt(self.contestants["auto"], name, UNUSED, BRIEF, 0.0)
         watch = Watch(load_task(name), PATIENCE, -1.0)
-        run = Training(load_task(name), "auto", max_evaluations=UNLIMITED, seed=seed)
+        run = Run(load_task(name), "auto", max_evaluations=UNLIMITED, seed=seed)
         try:
             while not run.finished:
                 run.step()

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from symbreak import Evaluator, Problem, symmetry, train
+from symbreak import LeastSquares, Problem, symmetry, train
 from symbreak.analysis import save_chart
 from symbreak.problems import Dataset
 
@@ -24,7 +24,7 @@ def main(out=OUT, budget=10_000):
         found.append(train(replace(problem, train=half), max_evaluations=budget, seed=1 + i).theta)
     one, other = found
     aligned, _ = symmetry.align(other, one, problem.topology)
-    evaluate, share, rows = Evaluator(problem), np.linspace(0, 1, 61), []
+    evaluate, share, rows = LeastSquares(problem), np.linspace(0, 1, 61), []
     for name, end in (("as they are", other), ("aligned", aligned)):
         errors = evaluate((1 - share[:, None]) * one + share[:, None] * end)
         print(f"{name}: error {errors[0]:.2g} and {errors[-1]:.2g}, their average {errors[30]:.2g}")

@@ -22,8 +22,7 @@ def main(out=OUT, budget=10_000):
     rng = np.random.default_rng(0)
     celsius = rng.uniform(-30, 110, 120)
     measured = volts(celsius) + rng.normal(0, 0.004, 120)
-    units = {"output_shift": True, "alpha": "auto", "rescale": "none"}  # as the estimators do
-    problem = Problem.from_arrays(measured[:, None], celsius, hidden=(4,), **units)
+    problem = Problem.from_arrays(measured[:, None], celsius, hidden=(4,))
     model = train(problem, max_evaluations=budget).model
     Path(out).with_suffix(".c").write_text(to_c(model, name="thermistor", real="float"))
     grid = np.linspace(-30, 110, 141)

@@ -7,7 +7,7 @@ import altair as alt
 import cma
 import pandas as pd
 
-from symbreak import Evaluator, load_problem
+from symbreak import LeastSquares, load_problem
 from symbreak.analysis import save_chart
 from symbreak.symmetry import AssignmentBreaking, NoBreaking
 
@@ -15,7 +15,7 @@ OUT = Path(__file__).parent / "output" / "with_pycma.svg"
 
 
 def run(problem, breaking, budget, seed):
-    evaluate, options = Evaluator(problem), {"popsize": 100, "seed": seed + 1, "verbose": -9}
+    evaluate, options = LeastSquares(problem), {"popsize": 100, "seed": seed + 1, "verbose": -9}
     search = cma.CMAEvolutionStrategy(problem.topology.dim * [0], 0.5, options)
     while evaluate.n_evaluations + 100 <= budget:
         candidates = search.ask()

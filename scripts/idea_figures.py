@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from _idea_charts import GOLD, STAR, breaking_chart, separation_chart
 
-from symbreak import Evaluator, Problem, Topology, symmetry
+from symbreak import LeastSquares, Problem, Topology, symmetry
 from symbreak.analysis import save_chart
 from symbreak.analysis._style import styled
+from symbreak.problems import PAPER
 
 FOLDER = Path(__file__).parent.parent / "docs" / "figures"
 #: Two neurons without biases, so that a network is a point (w1, w2) of a plane.
@@ -31,7 +32,7 @@ def problem() -> Problem:
     """Data that the network at ``OPTIMUM`` fits exactly."""
     first, second = OPTIMUM
     y = np.tanh(first * X) - 1.5 * np.tanh(second * X)
-    return Problem.from_arrays(X, y, hidden=(2,), rescale="none")
+    return Problem.from_arrays(X, y, hidden=(2,), **{**PAPER, "rescale": "none"})
 
 
 def stars() -> pd.DataFrame:
@@ -48,7 +49,7 @@ def grid() -> pd.DataFrame:
     plane = np.stack(np.meshgrid(centres, centres), axis=-1).reshape(-1, 2)
     frame = pd.DataFrame(plane, columns=["w1", "w2"]).round(3)
     beside = plane * [1.001, 1]  # on the diagonals two neurons are one, and two stars as near
-    frame["log error"] = np.log10(Evaluator(problem())(networks(beside)) + 1e-5).round(2)
+    frame["log error"] = np.log10(LeastSquares(problem())(networks(beside)) + 1e-5).round(2)
     away = beside[:, None] - stars().to_numpy()
     frame["partition"] = (away**2).sum(axis=2).argmin(axis=1)
     return frame

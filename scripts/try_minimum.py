@@ -19,14 +19,13 @@ FILES = {
     "analysis": "charts claims fits idea_chart overview_charts report statistics tables",
     "cli": "cli models",
     "experiments": "codec formats golden spec store",
-    "fitting": "probabilities",
     "optimizers": "cmaes de protocol",
     "polish": "polish",
     "problems": "files problem tables",
     "support": "blas compile",
     "symmetry": "alignment assignment breaking networks operators",
-    "training": "training",
-    ".": "estimators evaluation export inspection kernels models network topology",
+    "training": "training probabilities",
+    ".": "estimators objectives export inspection kernels models network topology",
 }
 TESTS = [f"tests/{folder}/test_{name}.py" for folder in FILES for name in FILES[folder].split()]
 #: Old packages call each other in ways that are deprecated by now.

@@ -95,8 +95,8 @@ def speed_section() -> str:
             f"{first['x naive']:.2g} times naive NumPy.",
             f"- SciPy's DE takes {scipy:.0f} times as long for the same evaluations, pycma "
             f"{pycma:.0f} times; with our evaluator "
-            f"{times_ours('SciPy', 'DE', 'Evaluator'):.0f} and "
-            f"{times_ours('pycma', 'CMA-ES', 'Evaluator'):.0f} times.",
+            f"{times_ours('SciPy', 'DE', 'LeastSquares'):.0f} and "
+            f"{times_ours('pycma', 'CMA-ES', 'LeastSquares'):.0f} times.",
             f"- To within a tenth of the best error known, restarts of scikit-learn's MLP take "
             f"{times_of_sklearn():.0f} times as long as `train` in the median of all problems "
             "([measured](docs/trainer-measurements.md)).",

@@ -11,26 +11,28 @@ if TYPE_CHECKING:
     from typing import Any
 
     from symbreak import symmetry
-    from symbreak.evaluation import Evaluator
     from symbreak.methods import METHODS, make_optimizer
     from symbreak.models import Model
+    from symbreak.objectives import LeastSquares
     from symbreak.optimizers import CMAES, DE
     from symbreak.problems import Problem, load_problem, problem_names
     from symbreak.topology import Topology
-    from symbreak.training import RunRecord, train
+    from symbreak.training import Run, RunRecord, polish, train
 
 __all__ = [
     "CMAES",
     "DE",
     "METHODS",
-    "Evaluator",
+    "LeastSquares",
     "Model",
     "Problem",
+    "Run",
     "RunRecord",
     "Topology",
     "__version__",
     "load_problem",
     "make_optimizer",
+    "polish",
     "problem_names",
     "symmetry",
     "train",
@@ -42,13 +44,15 @@ _HOMES = {
     "CMAES": "symbreak.optimizers",
     "DE": "symbreak.optimizers",
     "METHODS": "symbreak.methods",
-    "Evaluator": "symbreak.evaluation",
+    "LeastSquares": "symbreak.objectives",
     "Model": "symbreak.models",
     "Problem": "symbreak.problems",
+    "Run": "symbreak.training",
     "RunRecord": "symbreak.training",
     "Topology": "symbreak.topology",
     "load_problem": "symbreak.problems",
     "make_optimizer": "symbreak.methods",
+    "polish": "symbreak.training",
     "problem_names": "symbreak.problems",
     "train": "symbreak.training",
 }

@@ -3,7 +3,7 @@
 Samples are contiguous: row ``i`` of ``XT`` holds input ``i`` of every sample, and the rows of
 the work array ``W`` are the columns of ``[A | Y]``, where ``A`` are the outputs of the last
 hidden layer. Every inner loop then runs over samples and becomes a vector loop. Nothing here
-validates: ``Evaluator`` does, once. Arrays are copied in loops, since numba takes 3 s to compile
+validates: ``LeastSquares`` does, once. Arrays are copied in loops, since numba takes 3 s to compile
 an assignment of one array to another.
 """
 

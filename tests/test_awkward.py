@@ -12,12 +12,13 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from symbreak import (
     CMAES,
     DE,
-    Evaluator,
+    LeastSquares,
     Model,
     Problem,
     Topology,
     load_problem,
     make_optimizer,
+    polish,
     symmetry,
     train,
 )
@@ -27,9 +28,8 @@ from symbreak.experiments import Store, StoreError, StudySpec, check_store, merg
 from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.inspection import scores, sensitivity
 from symbreak.optimizers import Optimizer
-from symbreak.polish import polish
 from symbreak.problems import Dataset, Scaling, read_arrays, read_problem, read_table
-from symbreak.training import Training
+from symbreak.training import Run
 
 RNG = np.random.default_rng(0)
 NET = Topology((1, 3, 1))
@@ -37,7 +37,7 @@ THETA, ANCHOR = RNG.normal(size=(2, NET.dim))
 POPULATION = RNG.normal(size=(8, NET.dim))
 X, Y = np.linspace(-1, 1, 12)[:, None], np.sin(np.linspace(-1, 1, 12))
 PROBLEM = Problem.from_arrays(X, Y, hidden=(3,), max_evaluations=40)
-MODEL = Evaluator(PROBLEM).solve(THETA)
+MODEL = LeastSquares(PROBLEM).model(THETA)
 LABELS = ["a", "b"] * 6
 STUDY = 'problems = ["syn5"]\nmethods = ["DE"]\n[budgets]\nsyn5 = 100'
 
@@ -175,9 +175,9 @@ NUMERICS = [
         np.ones(6),
     ),
     door(breaking, NET, POPULATION, ANCHOR),
-    door(Evaluator, PROBLEM, threads=1),
-    door(Evaluator(PROBLEM), POPULATION),
-    door(Evaluator(PROBLEM).solve, THETA),
+    door(LeastSquares, PROBLEM, threads=1),
+    door(LeastSquares(PROBLEM), POPULATION),
+    door(LeastSquares(PROBLEM).model, THETA),
     door(
         going_on(DE),
         6,
@@ -229,7 +229,7 @@ PROBLEMS = [
         seed=0,
         threads=1,
     ),
-    door(Training.from_state, PROBLEM, Training(PROBLEM, "auto", population_size=8).state()),
+    door(Run.from_state, PROBLEM, Run(PROBLEM, "auto", population_size=8).state()),
     door(MODEL.predict, X),
     door(MODEL.error, X, Y),
     door(MODEL.error_on, PROBLEM.train),
@@ -260,7 +260,7 @@ def test_an_awkward_value_gets_an_error_in_words_or_a_right_answer(
 
 
 def stepped(state):
-    training = Training.from_state(PROBLEM, state)
+    training = Run.from_state(PROBLEM, state)
     if not training.finished:
         training.step()
     record = training.record()
@@ -273,7 +273,7 @@ STATES = {
         CMAES(6, population_size=8, breaking=symmetry.ProximityBreaking(NET)),
         going_on(CMAES.from_state),
     ),
-    "Training": (Training(PROBLEM, "auto", population_size=8), stepped),
+    "Run": (Run(PROBLEM, "auto", population_size=8), stepped),
 }
 
 

@@ -27,17 +27,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from symbreak import Model
-from symbreak.estimators import EvolvedAutoencoder, EvolvedMLPClassifier, EvolvedMLPRegressor, _base
-from symbreak.estimators._base import EvolvedNetwork
-from symbreak.fitting import (
-    POLISH_SAMPLES,
-    SEARCH_SAMPLES,
-    _estimation,
-    loss_of,
-    merge_samples,
-    part_of,
-    refitted,
+from symbreak.estimators import (
+    EvolvedAutoencoder,
+    EvolvedMLPClassifier,
+    EvolvedMLPRegressor,
+    EvolvedNetwork,
 )
+from symbreak.problems._data import merge_samples
+from symbreak.training import _last_step, _train
+from symbreak.training._last_step import POLISH_SAMPLES, part_of, refitted
 
 ALL = (EvolvedMLPRegressor, EvolvedMLPClassifier, EvolvedAutoencoder)
 quickly = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -406,7 +404,7 @@ def test_ctrl_c_keeps_the_best_so_far_with_a_warning():
 
 @pytest.mark.parametrize(
     ("estimator", "last"),
-    [(EvolvedMLPRegressor, "with_validated_ridge"), (EvolvedMLPClassifier, "classified")],
+    [(EvolvedMLPRegressor, "with_validated_ridge"), (EvolvedMLPClassifier, "with_probabilities")],
 )
 @few_starts
 def test_ctrl_c_while_ridges_compete_keeps_the_best_and_a_second_one_stops(
@@ -414,14 +412,14 @@ def test_ctrl_c_while_ridges_compete_keeps_the_best_and_a_second_one_stops(
 ):
     X, y, _ = table()
     y = y > 40 if estimator is EvolvedMLPClassifier else y
-    original, n_signals = getattr(_base, last), 1
+    original, n_signals = getattr(_last_step, last), 1
 
     def interrupted(*args):
         for _ in range(n_signals):
             signal.raise_signal(signal.SIGINT)
         return original(*args)
 
-    monkeypatch.setattr(_base, last, interrupted)
+    monkeypatch.setattr(_last_step, last, interrupted)
     with pytest.warns(UserWarning, match="Training interrupted by user"):
         model = fitted(estimator, X, y, max_evaluations=15_000)
     assert model.score(X, y) > 0.8  # 0.98 or more over 16 seeds and two kernels of BLAS
@@ -532,15 +530,15 @@ def test_few_samples_and_constant_targets_give_a_model(n, y):
 def test_many_samples_are_searched_in_part_and_fitted_by_all(monkeypatch):
     X, y, labels = table(30_000)
     seen = []
-    original = EvolvedNetwork._run
+    original = _train.Run
 
-    def spy(self, problem, *args, **options):
-        seen.append(len(problem.train))
-        return original(self, problem, *args, **options)
+    def spy(objective, *args, **options):
+        seen.append(len(objective.problem.train))
+        return original(objective, *args, **options)
 
-    monkeypatch.setattr(EvolvedNetwork, "_run", spy)
+    monkeypatch.setattr(_train, "Run", spy)
     model = fitted(EvolvedMLPRegressor, X, y, hidden_layer_sizes=(3,), max_evaluations=6_000)
-    assert seen == [SEARCH_SAMPLES[0], POLISH_SAMPLES[0]]
+    assert seen == [_train.SEARCH_SAMPLES[0], POLISH_SAMPLES[0]]
     assert model.n_evaluations_ <= 6_000
     residuals = model.predict(X) - y
     assert abs(residuals.mean()) < 1e-9  # the shift is that of all samples, not of a part
@@ -548,7 +546,7 @@ def test_many_samples_are_searched_in_part_and_fitted_by_all(monkeypatch):
     classifier = fitted(EvolvedMLPClassifier, X, labels, hidden_layer_sizes=(3,))
     assert log_loss(labels, classifier.predict_proba(X)) < 0.25
     problem = classifier._problem((X[:3_000], labels[:3_000], None), None, ())
-    assert part_of(problem, SEARCH_SAMPLES) is problem
+    assert part_of(problem, _train.SEARCH_SAMPLES) is problem
 
 
 def test_an_output_layer_and_its_loss_are_those_of_all_weighted_samples(monkeypatch):
@@ -558,22 +556,21 @@ def test_an_output_layer_and_its_loss_are_those_of_all_weighted_samples(monkeypa
     with warnings.catch_warnings(action="ignore"):
         model.fit(X, y, sample_weight=weights)
     problem = model._problem((X, y[:, None].copy(), weights), None, ())
-    monkeypatch.setattr(_estimation, "CHUNK", 70)
+    monkeypatch.setattr(_last_step, "CHUNK", 70)
     again = refitted(model.model_, problem, 0.5)
     np.testing.assert_allclose(again.output_weights, model.model_.output_weights, rtol=1e-7)
     residuals = model.predict(X) - y
     variance = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
     expected = np.average(residuals**2, weights=weights) / variance
-    assert loss_of(again, problem) == pytest.approx(expected, rel=1e-9)
     assert model.best_loss_ == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_progress_bar_is_shown_when_asked_for(capfd):
     X, y, _ = table()
-    model = fitted(EvolvedMLPRegressor, X, y, verbose=True, max_evaluations=15_000)
+    fitted(EvolvedMLPRegressor, X, y, verbose=True, max_evaluations=15_000)
     shown = capfd.readouterr().err
-    assert "EvolvedMLPRegressor, 80 samples" in shown
-    assert f"{model.confidence_.n_starts} starts" in " ".join(shown.split())
+    assert "80 samples" in shown
+    assert "trying larger ridges" in " ".join(shown.split())
     fitted(EvolvedMLPRegressor, X, y, verbose=True, method="DE", max_evaluations=2_000)
     assert "start" not in capfd.readouterr().err
     fitted(EvolvedMLPRegressor, X, y, max_evaluations=15_000)

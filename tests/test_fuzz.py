@@ -14,13 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symbreak import Evaluator, Model, Problem
+from symbreak import LeastSquares, Model
 from symbreak.experiments import StudySpec
 from symbreak.problems import read_problem
+from tests.papers import paper_problem
 
 SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 X = np.linspace(-1, 1, 12)[:, None]
-MODEL = Evaluator(Problem.from_arrays(X, X**2, hidden=(3,))).solve(np.linspace(-1, 1, 6))
+MODEL = LeastSquares(paper_problem(X, X**2, hidden=(3,))).model(np.linspace(-1, 1, 6))
 STUDY = """
 name = "fuzz"
 problems = ["syn5", "sinc"]

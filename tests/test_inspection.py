@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from symbreak import Problem
 from symbreak.activations import ACTIVATIONS
 from symbreak.inspection import N_POINTS, SEED, scores, sensitivity
 from symbreak.models import Model
-from symbreak.problems import Dataset, Scaling
+from symbreak.problems import Dataset, Problem, Scaling
+from tests.papers import paper_problem
 from tests.test_export import random_model
 
 
@@ -40,7 +40,7 @@ def linear(slope):
 
 def test_scores_are_in_units():
     X = np.array([[-2.0], [-1], [1], [2]])
-    problem = Problem.from_arrays(X, 3 * X, test=(X + 1, 3 * X))
+    problem = paper_problem(X, 3 * X, test=(X + 1, 3 * X))
     found = scores(linear(3.0), problem)
     assert list(found) == ["training", "test"]
     assert found["training"].rmse == pytest.approx([0], abs=1e-6)
@@ -49,7 +49,7 @@ def test_scores_are_in_units():
     assert found["test"].r2 == pytest.approx([1 - 9 / 22.5])
     assert found["test"].error == pytest.approx(9 / 22.5)  # the training set has that variance too
     assert found["test"].n == 4
-    constant = Problem.from_arrays(X, 3 * X, test=(X, np.ones((4, 1))))
+    constant = paper_problem(X, 3 * X, test=(X, np.ones((4, 1))))
     assert np.isnan(scores(linear(3.0), constant)["test"].r2).all()
 
 
@@ -84,7 +84,7 @@ def test_scores_of_classes_are_shares_of_samples():
     model = random_model("3-4-2", output="tanh")
     X = model.inputs.undo(np.random.default_rng(0).normal(size=(50, 3)))
     labels = np.resize(model.classes, 50)
-    problem = Problem.from_arrays(X, labels, task="classification")
+    problem = paper_problem(X, labels, task="classification")
     error = scores(model, problem)["training"].error
     assert error == pytest.approx(model.error(X, labels))
     assert 0 < error < 1

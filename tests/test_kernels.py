@@ -12,11 +12,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from symbreak import Evaluator, Problem, Topology, _kernels, network
+from symbreak import LeastSquares, Topology, _kernels, network
 from symbreak.activations import ACTIVATIONS
-from symbreak.evaluation import _sample_rows
+from symbreak.objectives._least_squares import _sample_rows
 from symbreak.symmetry import flip, replicas
 from tests import reference
+from tests.papers import paper_problem
 from tests.strategies import seeds, topologies
 
 EPS = np.finfo(float).eps
@@ -156,9 +157,7 @@ def random_problem(topology, rng, n_samples=40, **settings):
         y[: topology.n_outputs] = np.arange(topology.n_outputs)
     else:
         y = rng.normal(size=(n_samples, topology.n_outputs))
-    return Problem.from_arrays(
-        X, y, hidden=topology.hidden, activation=topology.activation, **settings
-    )
+    return paper_problem(X, y, hidden=topology.hidden, activation=topology.activation, **settings)
 
 
 def twin_errors(population, problem):
@@ -212,7 +211,7 @@ def test_errors_equal_the_twins_where_the_fit_is_well_conditioned(
     problem = random_problem(topology, rng, **options)
     train = problem.train
     population = rng.normal(scale=1.2, size=(4, topology.dim))  # some outside the ball
-    errors = Evaluator(problem)(population)
+    errors = LeastSquares(problem)(population)
     expected = twin_errors(population, problem)
     well_conditioned = []
     for theta in population:
@@ -254,7 +253,7 @@ def test_weighted_errors_with_a_ridge_equal_sixty_digits(alpha, output_shift):
     exact = reference.exact_ridge(A, problem.train.y, weights, alpha, output_shift)
     shares = reference.ridge_shares(topology.sizes)
     exact += alpha * float(shares @ theta**2) / (weights.sum() * 2)
-    assert Evaluator(problem)(theta[None])[0] == pytest.approx(exact, rel=1e-11)
+    assert LeastSquares(problem)(theta[None])[0] == pytest.approx(exact, rel=1e-11)
 
 
 @pytest.mark.interpreted
@@ -262,12 +261,12 @@ def test_a_weight_of_two_is_a_sample_twice():
     rng = np.random.default_rng(7)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 1))
     counts = rng.integers(1, 4, size=30)
-    weighted = Problem.from_arrays(X, y, hidden=(4,), weights=counts, alpha=0.1)
-    repeated = Problem.from_arrays(
+    weighted = paper_problem(X, y, hidden=(4,), weights=counts, alpha=0.1)
+    repeated = paper_problem(
         X.repeat(counts, axis=0), y.repeat(counts, axis=0), hidden=(4,), alpha=0.1
     )
     population = rng.normal(scale=0.8, size=(5, weighted.topology.dim))
-    assert Evaluator(weighted)(population) == pytest.approx(Evaluator(repeated)(population))
+    assert LeastSquares(weighted)(population) == pytest.approx(LeastSquares(repeated)(population))
     assert weighted.digest != repeated.digest
 
 
@@ -275,7 +274,7 @@ def test_without_a_ball_only_what_is_too_long_for_a_number_is_refused():
     rng = np.random.default_rng(8)
     problem = random_problem(Topology.parse("1-2-1"), rng, rescale="none")
     population = np.array([[5.0, 1, -3, 2], [1e200, 0, 1, 1], [np.nan, 0, 0, 0], [0, np.inf, 0, 0]])
-    errors = Evaluator(problem)(population)
+    errors = LeastSquares(problem)(population)
     assert errors[0] == pytest.approx(twin_errors(population[:1], problem)[0], rel=1e-9)
     assert errors[0] < 1
     assert np.isinf(errors[1:]).all()
@@ -304,7 +303,7 @@ def degenerate_networks():
 def test_errors_of_degenerate_networks_equal_sixty_digits(case):
     rng = np.random.default_rng(4)
     X = rng.uniform(-1, 1, size=(50, 1))
-    problem = Problem.from_arrays(
+    problem = paper_problem(
         X, np.sinc(3 * X) + rng.normal(0, 5e-3, X.shape), hidden=(5,), rescale="radius"
     )
     theta = degenerate_networks()[case].ravel()
@@ -312,7 +311,7 @@ def test_errors_of_degenerate_networks_equal_sixty_digits(case):
         theta, _ = network.feasible(theta, "radius")
     A = hidden_of_kernel(theta, problem)
     exact = reference.exact_residual(A, problem.train.y)
-    (error,) = Evaluator(problem)(theta[None])
+    (error,) = LeastSquares(problem)(theta[None])
     cond = np.linalg.cond(A)
     if cond > 1e14:  # dependent to rounding: the column is dropped, and so does the oracle
         cond = np.linalg.cond(np.unique(np.abs(A[:, np.abs(A).sum(0) > 0]), axis=1))
@@ -325,7 +324,7 @@ def test_errors_of_degenerate_networks_equal_sixty_digits(case):
 def test_errors_of_replicas_are_equal_and_of_flipped_ones_bit_identical(topology, seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(topology, rng)
-    evaluate = Evaluator(problem)
+    evaluate = LeastSquares(problem)
     theta = rng.normal(size=topology.dim)
     (error,) = evaluate(theta[None])
     evaluated, _ = network.feasible(theta, "unit")
@@ -359,7 +358,7 @@ def test_any_number_of_samples_is_right_around_blocks_and_padding():
         rng = np.random.default_rng(n_samples)
         problem = random_problem(topology, rng, n_samples)
         population = rng.uniform(-1, 1, size=(3, topology.dim))
-        got = Evaluator(problem)(population)
+        got = LeastSquares(problem)(population)
         assert got == pytest.approx(twin_errors(population, problem), rel=1e-9, abs=1e-25)
 
 
@@ -368,20 +367,21 @@ def test_wide_layers_are_right():
     topology = Topology.parse("20-60-45-3")
     problem = random_problem(topology, rng, 300)
     population = rng.uniform(-1, 1, size=(2, topology.dim))
-    got = Evaluator(problem)(population)
+    got = LeastSquares(problem)(population)
     assert got == pytest.approx(twin_errors(population, problem), rel=1e-9)
 
 
 SCRIPT = """
 import sys
 import numpy as np
-from symbreak import Evaluator, Problem, make_optimizer
+from symbreak import LeastSquares, make_optimizer
+from tests.papers import paper_problem
 from symbreak.activations import ACTIVATIONS
 rng, results = np.random.default_rng(0), {}
 X = rng.normal(size=(20, 2))
 data = {"X": X, "y": np.sin(X.sum(axis=1)), "hidden": (3, 2), "output_shift": True}
-problem = Problem.from_arrays(**data)
-evaluate = Evaluator(problem)
+problem = paper_problem(**data)
+evaluate = LeastSquares(problem)
 for method in ("DE-SB", "DE-INV-SB", "CMA-ES-SB"):
     optimizer = make_optimizer(method, problem, population_size=8, seed=1)
     for _ in range(3):
@@ -391,8 +391,8 @@ for method in ("DE-SB", "DE-INV-SB", "CMA-ES-SB"):
     results[method + " errors"] = evaluate(results[method])
 data |= {"weights": rng.uniform(1, 2, 20), "alpha": 0.1, "rescale": "none"}
 for name in ACTIVATIONS:
-    problem = Problem.from_arrays(activation=name, **data)
-    results[name] = Evaluator(problem)(rng.normal(size=(3, problem.topology.dim)))
+    problem = paper_problem(activation=name, **data)
+    results[name] = LeastSquares(problem)(rng.normal(size=(3, problem.topology.dim)))
 np.savez(sys.argv[1], **results)
 """
 

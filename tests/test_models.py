@@ -12,12 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symbreak import Evaluator, Problem, Topology, models
+from symbreak import LeastSquares, Topology, models
 from symbreak._support import frames
 from symbreak._support.writing import write_text
 from symbreak.activations import ACTIVATIONS
 from symbreak.models import Model
 from symbreak.problems import Scaling
+from tests.papers import paper_problem
 from tests.strategies import seeds, topologies
 from tests.test_export import random_model
 
@@ -434,9 +435,9 @@ def test_any_value_in_a_file_is_taken_or_refused(key, value):
 def test_a_model_of_a_trained_network_predicts_what_its_evaluator_does():
     rng = np.random.default_rng(0)
     inputs = rng.normal(3, 5, size=(30, 2))
-    problem = Problem.from_arrays(inputs, inputs[:, 0] * 7 + 2, hidden=(3,))
-    evaluate, theta = Evaluator(problem), rng.uniform(-0.5, 0.5, size=problem.topology.dim)
-    model = evaluate.solve(theta)
+    problem = paper_problem(inputs, inputs[:, 0] * 7 + 2, hidden=(3,))
+    evaluate, theta = LeastSquares(problem), rng.uniform(-0.5, 0.5, size=problem.topology.dim)
+    model = evaluate.model(theta)
     assert model.error(inputs, inputs[:, 0] * 7 + 2) == pytest.approx(evaluate(theta[None])[0])
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict(inputs), model.predict(inputs))

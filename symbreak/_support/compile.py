@@ -7,8 +7,10 @@ function is compiled once more in the second.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from numba import njit
@@ -34,9 +36,27 @@ def compiled(**options: Any) -> Decorator:
 inlined: Decorator = njit(inline="always")
 
 
-def is_kept(function: Any) -> bool:
-    """Whether the next process will find a compiled function on disk."""
-    return isinstance(getattr(function, "_cache", None), _SturdyCache)
+_said = threading.Event()  # one notice is enough for a process
+
+
+@contextmanager
+def notice_of_compilation(function: Any) -> Iterator[None]:
+    """Say on standard error what takes long, if the first call of a function does."""
+    is_kept = isinstance(getattr(function, "_cache", None), _SturdyCache)
+    kept = "once" if is_kept else "each time, since no folder can be written"
+
+    def say() -> None:
+        if not _said.is_set():
+            _said.set()
+            message = f"symbreak: compiling the kernels, which may take half a minute, {kept} ..."
+            print(message, file=sys.stderr, flush=True)
+
+    notice = threading.Timer(2.0, say)
+    notice.start()
+    try:
+        yield
+    finally:
+        notice.cancel()
 
 
 class _SturdyCache(FunctionCache):

@@ -123,7 +123,7 @@ def training_chart(
     check_kind("model", model, Model, "such as record.model")
     check_kind("problem", problem, Problem, "as load_problem makes")
     curve = _check_curve(evaluations, errors)
-    ridge = problem.ridge > 0 if with_ridge is None else check_flag("with_ridge", with_ridge)
+    ridge = problem.ridge.alpha > 0 if with_ridge is None else check_flag("with_ridge", with_ridge)
     panels = _fits(model, problem)
     if model.classes:
         name = list(problem.parts)[-1]

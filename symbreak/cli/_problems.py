@@ -73,7 +73,7 @@ def _facts(problem: Problem) -> dict[str, str]:
         "replicas": _compact(problem.topology.n_replicas),
         "samples": f"{len(sizes)}x{sizes[0]}" if alike else "/".join(map(str, sizes)),
         "N_p": "/".join(map(str, populations)),
-        "budget": f"{problem.max_evaluations // 1000:,}k",
+        "budget": f"{(problem.max_evaluations or 0) // 1000:,}k",
     }
 
 

@@ -9,10 +9,8 @@ from rich.table import Table
 from symbreak import Problem, RunRecord
 from symbreak._support.checks import Array
 from symbreak.cli._console import console, few, shown
-from symbreak.evaluation import plain_error
 from symbreak.inspection import scores
 from symbreak.models import Model
-from symbreak.network import mean_square
 
 #: Headings of the table of methods, in a wide and in a narrow terminal.
 WIDE = ("error (MSE)", "misclassified", "evaluations", "conventions", "seconds")
@@ -47,18 +45,7 @@ def error_in_words(record: RunRecord, problem: Problem) -> str:
 
 def has_ridge(problem: Problem) -> bool:
     """Whether ``error_of`` has a ridge in it."""
-    return problem.alpha != "auto" and problem.ridge > 0
-
-
-def kept_error(model: Model, problem: Problem) -> float:
-    """Mean squared error of a network in its last form, without the ridge.
-
-    That of probabilities is by how much they differ from 0 and 1.
-    """
-    if model.output != "softmax":
-        return plain_error(model, problem)
-    train = problem.train
-    return mean_square(model.outputs(problem.inputs.undo(train.X)) - train.y, train.weights)
+    return problem.ridge.alpha > 0 and not problem.ridge.sets_itself
 
 
 def best_record(records: list[RunRecord], problem: Problem) -> RunRecord:

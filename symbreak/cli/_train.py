@@ -20,24 +20,22 @@ from symbreak import (
     Topology,
     load_problem,
     problem_names,
-    training,
 )
-from symbreak._support.checks import unknown
+from symbreak._support.checks import check_count, unknown
 from symbreak._support.interrupts import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import CHARTS, check_out, console, few, shown, split_names
 from symbreak.cli._imports import Imports, import_here
-from symbreak.cli._train_view import Found, finished, last_step, run_methods
+from symbreak.cli._train_view import Trained, run_methods
 from symbreak.inspection import is_constant
 from symbreak.models import Model
+from symbreak.objectives import LeastSquares, check_threads
 from symbreak.problems import default_targets, read_problem, read_table
 from symbreak.topology import MAX_SIZE
+from symbreak.training import make_plan, usual_evaluations
 
 DEFAULT_METHOD = "auto"
-#: What a network of a user's own data is given that the paper's has not (paper-notes 1, 14): no
-#: ball, an output bias, and a ridge that sets itself.
-FILE_SETTINGS = {"rescale": "none", "output_shift": True, "alpha": "auto"}
 #: What Python calls an option, and an example of it.
 OPTIONS = {
     "max_evaluations": "--evaluations 20000",
@@ -107,7 +105,11 @@ def train_command(
     ] = [DEFAULT_METHOD],  # noqa: B006
     evaluations: Annotated[
         int | None,
-        typer.Option(*("--evaluations", "-n"), metavar="N", help="Budget (default: the problem's)"),
+        typer.Option(
+            *("--evaluations", "-n"),
+            metavar="N",
+            help="Budget (default: the problem's, or of a file what takes seconds)",
+        ),
     ] = None,
     max_time: Annotated[
         float | None,
@@ -163,17 +165,31 @@ def train_command(
     }
     names = list(dict.fromkeys(method))
     with _shell_words():
-        for name in names:
-            training.Training(problem, name, **options)  # all is right, or nothing starts
+        _check_methods(problem, names, options)
     _say_what(problem)
     stop = threading.Event()
     with deferred_interrupts(stop.set):
         found = run_methods(problem, names, {**options, "max_time": max_time}, stop)
-        best = _compared(problem, found, stop, max_time)
-        _keep(problem, best, best.record.method if len(found) > 1 else "", out, plot)
+        records = [one.record for one in found]
+        best_record = _scores.best_record(records, problem)
+        _scores.print_records(records, problem, best_record)
+        best = next(one for one in found if one.record is best_record)
+        _keep(problem, best, best_record.method if len(found) > 1 else "", out, plot)
     if stop.is_set():
         console.print("Stopped early; this is the best so far.")
         raise typer.Exit(130)
+
+
+def _check_methods(problem: Problem, names: list[str], options: dict[str, Any]) -> None:
+    """All is right, or nothing starts."""
+    objective = LeastSquares(problem)
+    check_threads(options["threads"])
+    check_count("seed", options["seed"], 0)
+    for name in names:
+        budget = usual_evaluations(objective)
+        if options["max_evaluations"] is not None:
+            budget = check_count("max_evaluations", options["max_evaluations"], 1)
+        make_plan(objective, name, budget, population_size=options["population_size"])
 
 
 def _check_files(out: Path | None, plot: Path | None) -> None:
@@ -217,9 +233,7 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
         given[key] = [
             name for text in given.get(key, ()) for name in split_names(text, table.names)
         ]
-    problem = read_problem(
-        table, name=path.name, seed=seed, **{"task": "auto", **FILE_SETTINGS, **given}
-    )
+    problem = read_problem(table, name=path.name, seed=seed, **{"task": "auto", **given})
     found = "given" if "task" in given else "recognised, --task changes it"
     goals = problem.target_names or given["targets"] or default_targets(table, given["ignore"])
     goal = ", ".join(goals)
@@ -245,7 +259,7 @@ def _changed(
         changes["topology"] = Topology((net.n_inputs, *layers, net.n_outputs), kind)  # type: ignore[arg-type]
     if alpha is not None:
         changes["alpha"] = alpha if alpha == "auto" else _number("--alpha", alpha)
-    return dataclasses.replace(problem, **changes)
+    return dataclasses.replace(problem, **changes) if changes else problem
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -276,30 +290,16 @@ def _say_what(problem: Problem) -> None:
     )
 
 
-def _compared(
-    problem: Problem, found: list[Found], stop: threading.Event, max_time: float | None
-) -> Found:
-    """Print what was found; the best of it, with its model in its last form."""
-    records = [one.record for one in found]
-    best_record = _scores.best_record(records, problem)
-    best = next(one for one in found if one.record is best_record)
-    _scores.print_records(records, problem, best_record)
-    compared = len(records) > 1 and best_record.model is not None
-    if compared and (step := last_step(problem, best_record)):
-        console.print(f"Compared as found; the scores below are of the best, after {step}.")
-        with console.status(step.capitalize()):
-            best = best._replace(record=finished(best_record, problem, stop, max_time))
-    return best
-
-
-def _keep(problem: Problem, best: Found, heading: str, out: Path | None, plot: Path | None) -> None:
+def _keep(
+    problem: Problem, best: Trained, heading: str, out: Path | None, plot: Path | None
+) -> None:
     """Print how good the best is, save and draw it."""
     model = best.record.model
     if model is None:  # stopped before anything was found
         return
     console.print()
     _scores.print_scores(model, problem, heading)
-    if problem.alpha == "auto" and is_constant(model, problem):
+    if problem.ridge.sets_itself and is_constant(model, problem):
         console.print("It predicts the same for all rows. If they are no noise, try --alpha 0.01.")
     _scores.print_extremes(problem)
     if out is not None:

@@ -28,7 +28,7 @@ from symbreak.experiments._identity import Facts, facts_of
 from symbreak.experiments._imports import import_modules
 from symbreak.experiments._spec import NUMERICS_VERSION, DataFileError, RunSpec
 from symbreak.optimizers import State
-from symbreak.training import RunRecord, Training, versions
+from symbreak.training import Run, RunRecord, versions
 
 #: What must be the same everywhere, since results depend on it.
 NEEDED = ("symbreak", "numerics", "python", "numpy", "scipy", "numba")
@@ -64,12 +64,12 @@ def execute(
     return training.record() if training.finished else training.state()
 
 
-def _begin(run: RunSpec, checkpoint: State | None) -> Training:
+def _begin(run: RunSpec, checkpoint: State | None) -> Run:
     if checkpoint is None:
         return run.start()
     problem = run.load_problem()
     try:
-        training = Training.from_state(problem, checkpoint)
+        training = Run.from_state(problem, checkpoint)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise CheckpointError(f"the checkpoint does not fit the run: {error}") from error
     theirs = (training.method, training.seed, training.max_evaluations)
@@ -78,7 +78,7 @@ def _begin(run: RunSpec, checkpoint: State | None) -> Training:
     return training
 
 
-def _advance(training: Training, end: float) -> None:
+def _advance(training: Run, end: float) -> None:
     """Step at least once, until the end of the run or a point in time."""
     with one_blas_thread():
         while not training.finished:

@@ -25,12 +25,13 @@ from symbreak._support.checks import (
 from symbreak.network import evaluation_cost
 from symbreak.problems import Problem, load_problem, read_problem
 from symbreak.topology import Topology
-from symbreak.training import Training
+from symbreak.training import Run
 
 #: Part of every run's key. Raise it when results change for the same spec.
 NUMERICS_VERSION = 2
-#: Part of the key of runs on data files, too. Raise it when their rows are divided otherwise.
-DIVISION_VERSION = 2
+#: Part of the key of runs on data files, too. Raise it when their rows are divided otherwise, or
+#: the defaults of their networks change.
+DIVISION_VERSION = 3
 
 #: Fields of a problem that its data say, or another table of the file.
 _OF_DATA = (
@@ -135,9 +136,9 @@ class RunSpec:
         settings = json.dumps(dict(self.problem_settings), sort_keys=True)
         return problem_of(self.problem, self.data_seed, settings, self.data_file)
 
-    def start(self) -> Training:
+    def start(self) -> Run:
         """The run, before its first generation."""
-        return Training(
+        return Run(
             self.load_problem(),
             self.method,
             max_evaluations=self.max_evaluations,

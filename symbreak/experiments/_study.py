@@ -52,6 +52,8 @@ OWN = (
     " If it is your own, name the module that adds it: run_study(..., imports=[...]), "
     "or symbreak study --import."
 )
+#: Evaluations of a run on a problem that names no budget.
+OWN_BUDGET = 100_000
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ class StudySpec:
         if problem in self.budgets:
             return self.budgets[problem]
         data = problem_of(problem, self.data_seed, "{}", self.data_files.get(problem))
-        return data.max_evaluations
+        return data.max_evaluations or OWN_BUDGET
 
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:

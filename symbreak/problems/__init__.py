@@ -5,9 +5,11 @@ from symbreak.problems import _regression, _autoencoding, _classification  # noq
 from symbreak.problems._array_tables import read_arrays
 from symbreak.problems._files import default_targets, read_problem, read_table
 from symbreak.problems._problem import (
-    AUTO_RIDGE,
+    FIRST_GUESS,
+    PAPER,
     Dataset,
     Problem,
+    Ridge,
     Scaling,
     Task,
 )
@@ -22,9 +24,11 @@ from symbreak.problems._tables import Table
 remember_built_in()
 
 __all__ = [
-    "AUTO_RIDGE",
+    "FIRST_GUESS",
+    "PAPER",
     "Dataset",
     "Problem",
+    "Ridge",
     "Scaling",
     "Table",
     "Task",

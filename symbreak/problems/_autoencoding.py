@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
+from symbreak.problems._problem import PAPER
 from symbreak.problems._registry import Pair, register_problem
 from symbreak.problems._regression import noisy
 
@@ -16,6 +17,7 @@ from symbreak.problems._regression import noisy
     max_evaluations=400_000,
     description="the unit circle through one number",
     task="autoencoding",
+    **PAPER,
 )
 def autoenc_circle(rng: Generator) -> Pair:
     """A circle, encoded by its angle."""
@@ -31,6 +33,7 @@ def autoenc_circle(rng: Generator) -> Pair:
     max_evaluations=400_000,
     description="(cos t, sin t, t), t in [0, 6 pi], through one number",
     task="autoencoding",
+    **PAPER,
 )
 def autoenc_spiral(rng: Generator) -> Pair:
     """A spiral of three turns, encoded by its angle."""
@@ -46,6 +49,7 @@ def autoenc_spiral(rng: Generator) -> Pair:
     max_evaluations=600_000,
     description="the unit sphere through two numbers",
     task="autoencoding",
+    **PAPER,
 )
 def autoenc_sphere(rng: Generator) -> Pair:
     """The unit sphere, encoded by two numbers."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from symbreak._support.checks import Array, IntArray
+from symbreak.problems._problem import PAPER
 from symbreak.problems._registry import Pair, register_problem
 
 Division = tuple[Pair, Pair, Pair]
@@ -26,6 +27,7 @@ def _divided(X: Array, labels: IntArray, sizes: tuple[int, int, int]) -> Divisio
     max_evaluations=200_000,
     description="inside two circles of radius 0.39894 in [-1, 1]^2, or not",
     task="classification",
+    **PAPER,
 )
 def two_circles(rng: Generator) -> Division:
     """Inside or outside of two circles in a square."""
@@ -44,6 +46,7 @@ def two_circles(rng: Generator) -> Division:
     max_evaluations=2_000_000,
     description="which of two intertwined spirals a point is on",
     task="classification",
+    **PAPER,
 )
 def two_spirals(rng: Generator) -> Division:
     """The two spirals of Lang & Witbrock (paper-notes 19), shuffled."""
@@ -62,6 +65,7 @@ def two_spirals(rng: Generator) -> Division:
     max_evaluations=300_000,
     description="handwritten digits from eight pen positions",
     task="classification",
+    **PAPER,
 )
 def digits(rng: Generator) -> Division:
     """Handwritten digits: 3,000 random samples of the UCI pen-based set (paper-notes 20)."""

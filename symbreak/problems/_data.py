@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from symbreak._support.checks import (
     Array,
+    IntArray,
+    Mask,
     check_count,
     check_finite,
     check_memory,
@@ -41,6 +44,10 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def __getitem__(self, rows: slice | Mask) -> Dataset:
+        weights = None if self.weights is None else self.weights[rows]
+        return Dataset(self.X[rows], self.y[rows], weights)
 
     @property
     def total_weight(self) -> float:
@@ -93,6 +100,18 @@ class Scaling:
             spread = np.sqrt(np.average((deviations - mean) ** 2, axis=0, weights=weights))
         scale = unit * spread
         return cls(centre + unit * mean, np.where(constant | (scale == 0), 1, scale))
+
+    @classmethod
+    def fit_in_place(cls, values: Array, weights: Array | None) -> Scaling:
+        """Normalise the columns of an array in place, one by one, and say how."""
+        columns = [cls.fit(values[:, [j]], weights) for j in range(values.shape[1])]
+        scaling = cls(
+            np.concatenate([column.mean for column in columns]),
+            np.concatenate([column.scale for column in columns]),
+        )
+        values -= scaling.mean
+        values /= scaling.scale
+        return scaling
 
     @classmethod
     def identity(cls, n: int) -> Scaling:
@@ -153,3 +172,34 @@ def sample_weights(weights: ArrayLike, n: int, part: str = "train") -> Array:
             "not count."
         )
     return column
+
+
+def merge_samples(
+    X: Array, y: NDArray[Any], weights: Array | None
+) -> tuple[IntArray, Array | None]:
+    """Rows to keep, in an order of their own, and their weights; None if all count once.
+
+    Equal samples become one, with the sum of their weights. So neither the order of samples, nor
+    repeating one instead of giving it more weight, changes a bit of what is trained on them.
+    """
+    Y = np.unique(y, return_inverse=True)[1][:, None] if y.ndim == 1 else y
+    keys = _row_keys(X, Y)
+    rows = np.argsort(keys, kind="stable")
+    before, after = rows[:-1], rows[1:]
+    alike = np.flatnonzero(keys[before] == keys[after])
+    same = [(Z[before[alike]] == Z[after[alike]]).all(axis=1) for Z in (X, Y)]
+    is_first = np.ones(len(rows), dtype=np.bool_)
+    is_first[alike + 1] = ~(same[0] & same[1])
+    merged = np.bincount(np.cumsum(is_first) - 1, None if weights is None else weights[rows])
+    return rows[is_first], None if np.all(merged == 1) else merged.astype(np.float64)
+
+
+def _row_keys(*parts: NDArray[Any]) -> NDArray[np.uint64]:
+    """A hash of each row, column by column: a sort of whole rows would need copies of them all."""
+    keys = np.zeros(len(parts[0]), dtype=np.uint64)
+    for part in parts:
+        for column in part.T:
+            keys ^= (column + 0.0).view(np.uint64)  # -0 and 0 are equal
+            keys *= np.uint64(0x9E3779B97F4A7C15)
+            keys ^= keys >> np.uint64(29)
+    return keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -26,15 +26,29 @@ from symbreak._support.checks import (
 )
 from symbreak._support.frames import column_names, take_columns
 from symbreak.activations import TANH, Activation, find_activation
-from symbreak.problems._data import Dataset, Scaling, sample_weights
+from symbreak.problems._data import Dataset, Scaling, merge_samples, sample_weights
 from symbreak.topology import Topology, check_solved
 
 Task = Literal["regression", "autoencoding", "classification"]
 
 #: The ridge of a search whose polish will set it: ``alpha="auto"``.
-AUTO_RIDGE = 0.1
+FIRST_GUESS = 0.1
+#: What the paper's problems ask for instead of the defaults (paper-notes 1, 14): its ball, no shift
+#: of the outputs, no ridge, and the samples as they were drawn.
+PAPER: dict[str, Any] = {"rescale": "unit", "output_shift": False, "alpha": 0.0, "merge": False}
 #: A larger ridge leaves nothing of any weight.
 MAX_ALPHA = 1e12
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """How strongly weights are held: by a given ``alpha``, or by a first guess.
+
+    Where it ``sets_itself``, the evidence of the data decides in every polish.
+    """
+
+    alpha: float
+    sets_itself: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +68,7 @@ class Problem:
         targets: Normalises targets; the identity for classes.
         classes: Labels, in the order of the outputs; empty if the task is not classification.
         population_size: Candidates by family of methods, where not the optimisers' own.
-        max_evaluations: The usual budget.
+        max_evaluations: The usual budget; None if it goes by the size of network and data.
         rescale: Where vectors outside the ball of radius ``sqrt D`` are evaluated: at ``"unit"``
             length, on its ``"radius"``; or ``"none"`` for no ball (1).
         output_error: What classes are judged by: the ``"linear"`` fit, or ``"tanh"`` of it (15).
@@ -78,12 +92,12 @@ class Problem:
     targets: Scaling = field(kw_only=True)
     classes: tuple[Any, ...] = ()
     population_size: Mapping[str, int] = field(default_factory=dict)
-    max_evaluations: int = 100_000
-    rescale: Literal["unit", "radius", "none"] = "unit"
+    max_evaluations: int | None = None
+    rescale: Literal["unit", "radius", "none"] = "none"
     output_error: Literal["linear", "tanh"] = "linear"
-    output_shift: bool = False
+    output_shift: bool = True
     description: str = ""
-    alpha: float | Literal["auto"] = 0.0
+    alpha: float | Literal["auto"] = "auto"
     feature_names: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
 
@@ -100,7 +114,8 @@ class Problem:
         _check_names("feature_names", self.feature_names, self.topology.n_inputs)
         _check_names("target_names", self.target_names, self.topology.n_outputs)
         _check_population_sizes(self.population_size)
-        check_count("max_evaluations", self.max_evaluations, 1)
+        if self.max_evaluations is not None:
+            check_count("max_evaluations", self.max_evaluations, 1)
         for part in ("train", "validation", "test"):
             if part == "train" or getattr(self, part) is not None:
                 _check_dataset(part, getattr(self, part), self.topology)
@@ -119,10 +134,7 @@ class Problem:
 
     def __repr__(self) -> str:
         samples = "/".join(str(len(part)) for part in self.parts.values())
-        return (
-            f"Problem({self.name!r}, {self.topology}, {self.task}, {samples} samples, "
-            f"budget {self.max_evaluations:,})"
-        )
+        return f"Problem({self.name!r}, {self.topology}, {self.task}, {samples} samples)"
 
     @property
     def parts(self) -> dict[str, Dataset]:
@@ -131,9 +143,11 @@ class Problem:
         return {name: data for name, data in parts.items() if data is not None}
 
     @property
-    def ridge(self) -> float:
-        """The ridge of the search: ``alpha``, or a first guess of what the polish will set."""
-        return AUTO_RIDGE if self.alpha == "auto" else float(self.alpha)
+    def ridge(self) -> Ridge:
+        """What ``alpha`` says."""
+        if self.alpha == "auto":
+            return Ridge(FIRST_GUESS, sets_itself=True)
+        return Ridge(float(self.alpha))
 
     @cached_property
     def digest(self) -> str:
@@ -159,55 +173,69 @@ class Problem:
         activation: str | Activation = TANH,
         task: Task = "regression",
         weights: ArrayLike | None = None,
-        validation: tuple[ArrayLike, ArrayLike] | None = None,
-        test: tuple[ArrayLike, ArrayLike] | None = None,
+        validation: Sequence[Any] | None = None,
+        test: Sequence[Any] | None = None,
         name: str = "data",
+        merge: bool = True,
         **settings: Any,
     ) -> Problem:
         """Make a problem of inputs X (K, d) and targets y, normalised here.
 
         Targets of regression are (K,) or (K, q) numbers, those of classification (K,) labels.
         ``weights`` (K,) say how much each sample counts, in the normalisation too: one of weight 2
-        counts like two. ``validation`` and ``test`` are pairs like ``(X, y)``; ``settings`` are
-        other fields. Frames give their names to inputs and targets, and those of ``validation``
-        and ``test`` may have their columns in another order.
+        counts like two. ``validation`` and ``test`` are pairs like ``(X, y)``, or with weights
+        ``(X, y, weights)``; ``settings`` are other fields. Frames give their names to inputs and
+        targets, and those of ``validation`` and ``test`` may have their columns in another order.
+
+        Equal training samples are merged and counted, in an order of their own: neither the order
+        of samples, nor repeating one instead of giving it more weight, changes a bit of what is
+        trained on them. ``merge=False`` leaves them as they are.
         """
         check_choice("task", task, get_args(Task))
         labels = _classes(y) if task == "classification" else None
-        whole = not isinstance(hidden, np.ndarray) or hidden.ndim == 1
-        if isinstance(hidden, str | bytes) or not isinstance(hidden, Iterable) or not whole:
-            raise ValueError(
-                f"hidden must be a sequence of layer sizes, such as (5,), got {shown(hidden)}."
-            )
         known = [field.name for field in fields(cls) if field.name not in _FROM_ARRAYS]
         for setting in settings:
             if setting not in known:
                 raise unknown("setting of a problem", setting, known)
-        parts = {"train": (X, y), "validation": validation, "test": test}
         names = column_names(X), column_names(y)
-        raw = {k: _dataset(k, pair, labels, names) for k, pair in parts.items() if pair is not None}
-        first = raw["train"]
-        for part, data in raw.items():
-            if data.X.shape[1] != first.X.shape[1] or data.y.shape[1] != first.y.shape[1]:
+        first_X, first_y, _ = _samples("train", (X, y), labels, names)
+        w = None if weights is None else sample_weights(weights, len(first_X))
+        if merge:
+            rows, w = merge_samples(first_X, first_y, w)
+            first_X, first_y = (np.ascontiguousarray(a[rows]) for a in (first_X, first_y))
+            inputs = Scaling.fit_in_place(first_X, w)
+        else:
+            inputs = Scaling.fit(first_X, w)
+            first_X = inputs(first_X)
+        if labels is not None:
+            first_y = _one_hot(first_y, labels)
+            targets = Scaling.identity(first_y.shape[1])
+        elif merge:
+            targets = Scaling.fit_in_place(first_y, w)
+        else:
+            targets = Scaling.fit(first_y, w)
+            first_y = targets(first_y)
+
+        def part(name: str, given: Sequence[Any] | None) -> Dataset | None:
+            if given is None:
+                return None
+            X, y, w = _samples(name, given, labels, names)
+            y = y if labels is None else _one_hot(y, labels)
+            if X.shape[1] != first_X.shape[1] or y.shape[1] != first_y.shape[1]:
                 raise ValueError(
-                    f"{part} must have the columns of the training set, X (K, {first.X.shape[1]}) "
-                    f"and y (K, {first.y.shape[1]}), got {data.X.shape} and {data.y.shape}."
+                    f"{name} must have the columns of the training set, X (K, {first_X.shape[1]}) "
+                    f"and y (K, {first_y.shape[1]}), got {X.shape} and {y.shape}."
                 )
-        w = None if weights is None else sample_weights(weights, len(first))
-        inputs, targets = Scaling.fit(first.X, w), Scaling.identity(first.y.shape[1])
-        if labels is None:
-            targets = Scaling.fit(first.y, w)
-        normal = {k: Dataset(inputs(d.X), targets(d.y)) for k, d in raw.items()}
-        normal["train"] = replace(normal["train"], weights=w)
+            return Dataset(inputs(X), targets(y), w)
+
+        sizes = (first_X.shape[1], *_sizes(hidden), first_y.shape[1])
         return cls(
             name,
-            Topology(
-                (first.X.shape[1], *_sizes(hidden), first.y.shape[1]), find_activation(activation)
-            ),
+            Topology(sizes, find_activation(activation)),
             task,
-            normal["train"],
-            normal.get("validation"),
-            normal.get("test"),
+            Dataset(first_X, first_y, w),
+            part("validation", validation),
+            part("test", test),
             inputs=inputs,
             targets=targets,
             classes=() if labels is None else tuple(labels.tolist()),
@@ -224,8 +252,12 @@ _FROM_ARRAYS = (
 
 def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
     """Layer sizes, which an array may hold too."""
-    whole = isinstance(hidden, np.ndarray) and hidden.ndim == 1
-    return tuple(hidden.tolist() if whole else hidden)  # type: ignore[attr-defined]
+    whole = not isinstance(hidden, np.ndarray) or hidden.ndim == 1
+    if isinstance(hidden, str | bytes) or not isinstance(hidden, Iterable) or not whole:
+        raise ValueError(
+            f"hidden must be a sequence of layer sizes, such as (5,), got {shown(hidden)}."
+        )
+    return tuple(hidden.tolist() if isinstance(hidden, np.ndarray) else hidden)
 
 
 def _check_dataset(part: str, data: Dataset, topology: Topology) -> None:
@@ -261,31 +293,32 @@ def _check_population_sizes(sizes: object) -> None:
         check_count(f"population_size of {family}", size, 4)
 
 
-def _dataset(
+def _samples(
     part: str,
-    pair: tuple[ArrayLike, ArrayLike],
+    given: Sequence[Any],
     labels: np.ndarray | None,
     names: tuple[Sequence[str], Sequence[str]],
-) -> Dataset:
-    """Check one pair of arrays; turn labels into 0/1 columns, one a class (Eq. 9).
+) -> tuple[Array, np.ndarray, Array | None]:
+    """Inputs (K, d), targets (K, q) or labels (K,), and weights of a part of the samples.
 
     ``names`` of inputs and targets are those by which columns of frames are found.
     """
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise ValueError(f"{part} must be a pair (X, y), got {shown(pair)}.")
-    X = as_matrix(f"{part} X", take_columns(f"{part} X", pair[0], names[0]))
+    if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+        raise ValueError(f"{part} must be a pair (X, y), got {shown(given)}.")
+    X = as_matrix(f"{part} X", take_columns(f"{part} X", given[0], names[0]))
     if labels is None:
         wanted = names[1] if len(names[1]) > 1 else ()  # a single one cannot be mistaken
-        targets = take_columns(f"{part} y", pair[1], wanted)
+        targets = take_columns(f"{part} y", given[1], wanted)
         y = check_vectors(targets, "(K,) or (K, q)", f"{part} y")
         y = as_matrix(f"{part} y", y[:, None] if y.ndim == 1 else y, "(K,) or (K, q)")
     else:
-        y = _one_hot(part, label_array(f"{part} y", pair[1]), labels)
+        y = _known_labels(part, label_array(f"{part} y", given[1]), labels)
     if len(X) != len(y):
         raise ValueError(
             f"{part} X and y must have the same number K of samples, got {len(X)} and {len(y)}."
         )
-    return Dataset(X, y)
+    weights = given[2] if len(given) == 3 else None
+    return X, y, None if weights is None else sample_weights(weights, len(X), part)
 
 
 def _classes(y: ArrayLike) -> np.ndarray:
@@ -319,11 +352,7 @@ def label_array(name: str, y: ArrayLike) -> np.ndarray:
     return labels
 
 
-def _one_hot(part: str, y: np.ndarray, labels: np.ndarray) -> Array:
-    if y.ndim != 1:
-        raise ValueError(
-            f"{part} y must hold one class label per sample, shape (K,), got {y.shape}."
-        )
+def _known_labels(part: str, y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"{part} y must not hold NaN or infinite labels; remove those samples.")
     if len(labels) < 2:
@@ -331,4 +360,9 @@ def _one_hot(part: str, y: np.ndarray, labels: np.ndarray) -> Array:
     if not np.isin(y, labels).all():
         strange = sorted({str(label) for label in y[~np.isin(y, labels)]})
         raise ValueError(f"{part} y has labels that the training set lacks: {', '.join(strange)}.")
+    return y
+
+
+def _one_hot(y: np.ndarray, labels: np.ndarray) -> Array:
+    """Columns of 0 and 1, one a class (Eq. 9)."""
     return (y[:, None] == labels).astype(np.float64)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from symbreak._support.checks import Array
+from symbreak.problems._problem import PAPER
 from symbreak.problems._registry import Pair, register_problem
 
 NOISE = 5e-3  # standard deviation
@@ -27,6 +28,7 @@ def sin_ratio(t: Array) -> Array:
     population_size={"DE": 80, "CMA-ES": 48},
     max_evaluations=40_000,
     description="(x - 0.5)^2 (0.1 + (x + 0.65)^2) on (-1, 1)",
+    **PAPER,
 )
 def syn5(rng: Generator) -> Pair:
     """A polynomial of degree four."""
@@ -40,6 +42,7 @@ def syn5(rng: Generator) -> Pair:
     population_size={"DE": 120, "CMA-ES": 400},
     max_evaluations=200_000,
     description="sin(10 x) / 10 x on (-1, 1)",
+    **PAPER,
 )
 def sinc(rng: Generator) -> Pair:
     """The sinc function."""
@@ -53,6 +56,7 @@ def sinc(rng: Generator) -> Pair:
     population_size={"DE": 144, "CMA-ES": 400},
     max_evaluations=200_000,
     description="x / 2 + sin(10 x) / 10 x on (-1, 1)",
+    **PAPER,
 )
 def inc_sinc(rng: Generator) -> Pair:
     """The sinc function on a slope."""
@@ -66,6 +70,7 @@ def inc_sinc(rng: Generator) -> Pair:
     population_size={"DE": 96, "CMA-ES": 1000},
     max_evaluations=200_000,
     description="sin(5 |x|) / 15 |x| on (-1, 1)^2",
+    **PAPER,
 )
 def sinc2d(rng: Generator) -> Pair:
     """A radial sinc in the plane, through a bottleneck of one neuron."""
@@ -78,6 +83,7 @@ def sinc2d(rng: Generator) -> Pair:
     population_size={"DE": 120, "CMA-ES": 1000},
     max_evaluations=300_000,
     description="sin(5 |x|) / 15 |x| on (-1, 1)^3",
+    **PAPER,
 )
 def sinc3d(rng: Generator) -> Pair:
     """A radial sinc in space, through a bottleneck of one neuron."""

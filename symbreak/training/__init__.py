@@ -1,22 +1,21 @@
 """Training: starts of search and polish, until they agree or the budget is spent."""
 
-from symbreak.training._evidence import EvidenceResult, evidence
-from symbreak.training._plans import short_search
-from symbreak.training._records import Progress, RunRecord, versions
-from symbreak.training._starts import StartJob, run_start
-from symbreak.training._train import train
-from symbreak.training._training import UNLIMITED, Training
+from symbreak.training._last_step import log_loss, n_effective_parameters
+from symbreak.training._recipe import make_plan, usual_evaluations
+from symbreak.training._record import Progress, RunRecord, versions
+from symbreak.training._run import UNLIMITED, Run
+from symbreak.training._train import polish, train
 
 __all__ = [
     "UNLIMITED",
-    "EvidenceResult",
     "Progress",
+    "Run",
     "RunRecord",
-    "StartJob",
-    "Training",
-    "evidence",
-    "run_start",
-    "short_search",
+    "log_loss",
+    "make_plan",
+    "n_effective_parameters",
+    "polish",
     "train",
+    "usual_evaluations",
     "versions",
 ]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 
 from symbreak._support.checks import MAX_MAGNITUDE, Array, check_kind
 from symbreak.models import Model
-from symbreak.network import alignment_cost, evaluation_cost
-from symbreak.problems import Problem
+from symbreak.network import alignment_cost
+from symbreak.objectives import Objective
 from symbreak.symmetry import spread
 
 #: The spread over partitions is measured whenever evaluations have grown by this factor, on this
@@ -28,8 +27,7 @@ class History:
     """Notes on one run.
 
     Args:
-        problem: What is trained.
-        solve: The complete network of a candidate.
+        objective: What is minimised.
         validates_all: Whether each improvement is shown to the validation set, or only those that
             ``note_rates`` is called for.
 
@@ -42,11 +40,9 @@ class History:
         rates: Rows (evaluations, training, validation, test error) of the selected candidates.
     """
 
-    def __init__(
-        self, problem: Problem, solve: Callable[[Array], Model], *, validates_all: bool = True
-    ) -> None:
-        self._problem, self._solve, self._validates_all = problem, solve, validates_all
-        self.theta = np.full(problem.topology.dim, np.nan)
+    def __init__(self, objective: Objective, *, validates_all: bool = True) -> None:
+        self._objective, self._validates_all = objective, validates_all
+        self.theta = np.full(objective.topology.dim, np.nan)
         self.selected = self.theta
         self.curve: list[tuple[float, ...]] = []
         self.trace: list[tuple[float, ...]] = []
@@ -83,36 +79,34 @@ class History:
         last = self.spread[-1][0] if self.spread else 0
         if n_evaluations < SPREAD_EVERY * last or not self.curve:
             return
-        sample, problem = candidates[:SPREAD_SAMPLE], self._problem
-        cost = alignment_cost(problem.topology)
+        sample, topology = candidates[:SPREAD_SAMPLE], self._objective.topology
+        cost = alignment_cost(topology)
         spent = (len(self.spread) + 1) * len(sample) * cost
-        evaluation = evaluation_cost(problem.topology, len(problem.train))
-        if cost > SPREAD_FREE and spent > SPREAD_SHARE * evaluation * n_evaluations:
+        if cost > SPREAD_FREE and spent > SPREAD_SHARE * self._objective.cost * n_evaluations:
             return
         if not max(np.abs(sample).max(), np.abs(self.theta).max()) <= MAX_MAGNITUDE:
             return
-        self.spread.append((n_evaluations, *spread(sample, self.theta, problem.topology)))
+        self.spread.append((n_evaluations, *spread(sample, self.theta, topology)))
 
     def note_rates(self) -> None:
         """Note errors of the best if the one on the validation set improves (paper-notes 15b)."""
-        problem = self._problem
-        if problem.validation is None or problem.alpha == "auto":  # whose ridge is not set yet
+        if not self.curve or self._objective.sets_ridge:  # nothing is found, or not settled yet
             return
-        if not self.curve:  # nothing is found yet
+        if not self._objective.validates:
             return
-        if self.note_model(self._solve(self.theta), int(self.curve[-1][0])):
+        model = self._objective.model(self.theta)
+        if self.note_model(model, int(self.curve[-1][0])):
             self.selected = self.theta
 
-    def note_model(self, model: Model, n_evaluations: int) -> bool:
+    def note_model(self, model: Model | None, n_evaluations: int) -> bool:
         """Note the errors of a network, and return whether it is the best on the validation set."""
-        problem = self._problem
-        if problem.validation is None:
+        if model is None or not self._objective.validates:
             return False
-        validation = model.error_on(problem.validation)
+        validation = self._objective.validation_error(model)
         if self.rates and not validation < self.rates[-1][2]:
             return False
-        test = np.nan if problem.test is None else model.error_on(problem.test)
-        self.rates.append((n_evaluations, model.error_on(problem.train), validation, test))
+        train, test = self._objective.other_errors(model)
+        self.rates.append((n_evaluations, train, validation, test))
         return True
 
     def absorb(self, later: History, n_before: int) -> None:
@@ -138,17 +132,11 @@ class History:
 
     @classmethod
     def from_state(
-        cls,
-        problem: Problem,
-        solve: Callable[[Array], Model],
-        state: dict[str, Any],
-        *,
-        validates_all: bool = True,
+        cls, objective: Objective, state: dict[str, Any], *, validates_all: bool = True
     ) -> Self:
         """The notes of ``state()``."""
         check_kind("history", state, dict, "of state()")
-        history = cls(problem, solve, validates_all=validates_all)
-        dim = problem.topology.dim
+        history, dim = cls(objective, validates_all=validates_all), objective.topology.dim
         for name in ("theta", "selected"):
             setattr(history, name, _checked(name, state[name], (dim,)).copy())
         for name, n_columns in _TABLES.items():

@@ -1,27 +1,83 @@
-"""Train a network in one call, for some evaluations or some seconds."""
+"""The way to a trained network: search, polish, last step; for some evaluations or some seconds."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from symbreak._polish import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import check_callable, check_real
+from symbreak._support.checks import check_callable, check_kind, check_real
 from symbreak._support.interrupts import deferred_interrupts
 from symbreak.methods import check_settings
+from symbreak.models import Model
+from symbreak.objectives import LeastSquares, Objective, prepare_kernels, prepare_polish
 from symbreak.problems import Problem
-from symbreak.training._records import Progress, RunRecord
-from symbreak.training._starts import Elsewhere
-from symbreak.training._training import UNLIMITED, Training
+from symbreak.training._last_step import (
+    POLISH_SAMPLES,
+    apply_last_step,
+    has_probabilities,
+    part_of,
+    what_is_last,
+)
+from symbreak.training._recipe import polish_of
+from symbreak.training._record import Progress, RunRecord
+from symbreak.training._run import UNLIMITED, Run, as_objective
+
+#: Samples that a search needs, in all or per parameter and output: it looks for a basin, which few
+#: show as well as many.
+SEARCH_SAMPLES = (2_000, 20)
+#: Where a part of the samples is searched first, its share of the budget; and of the time for
+#: classes, before cross-entropy.
+SEARCH_SHARE = 0.5
+#: Seconds of a long max_time that are left for what cannot be cut short; 10 % of a short one.
+RESERVE = 1.0
+#: Longer than anybody waits.
+MAX_TIME = 1e9
+
+Callback = Callable[[Progress], object]
+
+
+class Clock:
+    """When to stop: after some seconds, or when it is asked to."""
+
+    def __init__(self, max_time: float | None, *, reserve: bool) -> None:
+        seconds = math.inf if max_time is None else check_real("max_time", max_time, 0, MAX_TIME)
+        self.has_limit = max_time is not None
+        self._deadline = (
+            time.monotonic() + seconds - (min(0.1 * seconds, RESERVE) if reserve else 0)
+        )
+        self._asked = threading.Event()
+
+    def stop(self) -> None:
+        """Ask to stop."""
+        self._asked.set()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody has asked."""
+        return self._asked.is_set()
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return max(self._deadline - time.monotonic(), 0.0)
+
+    def may_go_on(self) -> bool:
+        """Whether there is time, and nobody has asked to stop."""
+        return self.left > 0 and not self.stopped
 
 
 def train(
-    problem: Problem,
+    problem: Problem | Objective,
     method: str = "auto",
     *,
     max_evaluations: int | None = None,
@@ -31,21 +87,28 @@ def train(
     population_size: int | None = None,
     threads: int = 1,
     initial: ArrayLike | None = None,
-    elsewhere: Elsewhere | None = None,
-    callback: Callable[[Progress], object] | None = None,
+    executor: Executor | None = None,
+    callback: Callback | None = None,
     **settings: Any,
 ) -> RunRecord:
     """Train the network of a problem and record the run.
 
+    Networks of your own data, which have no ball, are brought into their last form in the end:
+    classes get probabilities by cross-entropy, and in regression a ridge that has set itself
+    competes with larger ones in cross-validation. Of very many samples a part is searched, a larger
+    part polished, and the output layer is fitted to all of them.
+
     Args:
-        problem: From ``load_problem`` or ``Problem.from_arrays``.
-        method: A name in ``METHODS``; or ``"auto"``, short searches with symmetry breaking, or
+        problem: From ``Problem.from_arrays``, ``read_problem`` or ``load_problem``; or any
+            ``Objective``, which is searched.
+        method: A registered name; or ``"auto"``, short searches with symmetry breaking, or
             random candidates where they do as well, each followed by a polish, until their
             agreement says that it is enough (docs/trainer.md).
-        max_evaluations: Budget, never exceeded; by default the problem's own, or none if there is
-            a ``max_time``.
-        max_time: Seconds after which to stop. The record says how many evaluations there were;
-            asking for that number gives the same result.
+        max_evaluations: Budget of the search, never exceeded; by default the problem's own, or, of
+            your own data, as many as take 2e10 multiply-adds (a few seconds with some thousand
+            samples), but at least 100 iterations of a polish, and at most 1,000 iterations or
+            50,000 evaluations, whichever is more. Without limit if there is a ``max_time``.
+        max_time: Seconds after which to stop. The record says how many evaluations there were.
         polish: ``"none"``, a search alone, as in the paper; ``"final"``, a polish at the end;
             ``"restarts"``, a polish after a short search, again and again. By default the method's
             own: ``"restarts"`` for ``"auto"``, ``"none"`` for the others. A population or a setting
@@ -55,8 +118,8 @@ def train(
         threads: Threads of the evaluation, or of independent starts; 0 means one per core.
         initial: A vector (D,) to polish first, before any search; with ``polish="final"`` instead
             of one.
-        elsewhere: Runs so many starts as there are ``threads`` in other processes or machines: a
-            function from their jobs to what ``run_start`` returns for each.
+        executor: Runs as many starts at a time as there are ``threads``, in other processes or on
+            other machines: anybody's ``concurrent.futures.Executor``.
         callback: Called after each step; the run stops early if it returns True.
         **settings: Other arguments of the optimiser, such as ``F`` or ``sigma``.
 
@@ -64,30 +127,156 @@ def train(
     """
     check_callable("callback", callback)
     check_settings(method, settings, train.__kwdefaults__ or ())
-    if max_evaluations is None and max_time is not None:
-        max_evaluations = UNLIMITED
-    run = Training(
-        problem,
-        method,
-        max_evaluations=max_evaluations,
-        polish=polish,
-        seed=seed,
-        population_size=population_size,
-        threads=threads,
-        initial=initial,
-        elsewhere=elsewhere,
-        **settings,
-    )
-    seconds = np.inf if max_time is None else check_real("max_time", max_time, 0, 1e9)
-    interrupted, deadline = threading.Event(), time.monotonic() + seconds
+    if isinstance(problem, Problem):  # before the clock starts
+        prepare_kernels()
+        if polish_of(method, polish) != "none":
+            prepare_polish()
+    own = isinstance(problem, Problem) and problem.rescale == "none"
+    clock = Clock(max_time, reserve=own)
+    settings |= {"seed": seed, "population_size": population_size, "threads": threads}
+    trainer = _Trainer(method, polish, {"executor": executor, **settings}, clock, callback)
+    with deferred_interrupts(clock.stop), one_blas_thread():
+        if not isinstance(problem, Problem) or not own:
+            return trainer.run(as_objective(problem), max_evaluations, initial)
+        records = trainer.stages(problem, max_evaluations, initial)
+        record = _joined(records)
+        if callback is not None and (doing := what_is_last(problem, record)):
+            callback(_progress(record, doing))
+        record = apply_last_step(problem, record, clock.may_go_on, n_stages=len(records))
+    return replace(record, stopped="interrupted") if clock.stopped else record
+
+
+@dataclass(frozen=True)
+class _Trainer:
+    """What all runs of a training have in common."""
+
+    method: str
+    polish: str | None
+    options: dict[str, Any]
+    clock: Clock
+    callback: Callback | None
+
+    def stages(
+        self, problem: Problem, budget: int | None, initial: ArrayLike | None
+    ) -> list[RunRecord]:
+        """One run; or one on a part of many samples, and a polish of its network on more.
+
+        Classes are polished by cross-entropy afterwards.
+        """
+        restarts = polish_of(self.method, self.polish) == "restarts"
+        part = part_of(problem, SEARCH_SAMPLES) if restarts else problem
+        if has_probabilities(problem):
+            return [self.run(LeastSquares(part), budget, initial, share=SEARCH_SHARE)]
+        if part is problem:
+            return [self.run(LeastSquares(problem), budget, initial)]
+        half = None if budget is None else round(SEARCH_SHARE * budget)
+        search = self.run(LeastSquares(part), half, initial, share=SEARCH_SHARE)
+        if search.model is None or self.clock.stopped:
+            return [search]
+        left = None if budget is None else budget - search.n_evaluations
+        larger = LeastSquares(part_of(problem, POLISH_SAMPLES))
+        return [search, replace(self, polish="final").run(larger, left, search.model.theta)]
+
+    def run(
+        self,
+        objective: Objective,
+        budget: int | None,
+        initial: ArrayLike | None = None,
+        *,
+        share: float = 1.0,
+    ) -> RunRecord:
+        """One run, which may take a share of the time that is left."""
+        if budget is None and self.clock.has_limit:
+            budget = UNLIMITED
+        run = Run(
+            objective,
+            self.method,
+            max_evaluations=budget,
+            polish=self.polish,
+            initial=initial,
+            **self.options,
+        )
+        return _run_to_its_end(run, self.clock, share * self.clock.left, self.callback)
+
+
+def _run_to_its_end(run: Run, clock: Clock, seconds: float, callback: Callback | None) -> RunRecord:
+    """Step until there is nothing left to do, or no time."""
+    deadline = time.monotonic() + seconds
     step = 0.0  # seconds of the last one; the next one begins if half of it has its place
-    with deferred_interrupts(interrupted.set), one_blas_thread():
-        while not (run.finished or interrupted.is_set()):
-            if (started := time.monotonic()) + step / 2 >= deadline:
-                break
-            run.step()
-            step = time.monotonic() - started
-            answer = None if callback is None else callback(run.progress)
-            if isinstance(answer, bool | np.bool_) and answer:
-                break
-        return run.record(time_is_up=time.monotonic() + step / 2 >= deadline)
+    while not (run.finished or clock.stopped):
+        if (started := time.monotonic()) + step / 2 >= deadline:
+            break
+        run.step(deadline - started)
+        step = time.monotonic() - started
+        answer = None if callback is None else callback(run.progress)
+        if isinstance(answer, bool | np.bool_) and answer:
+            break
+    return run.record(time_is_up=time.monotonic() + step / 2 >= deadline)
+
+
+def _progress(record: RunRecord, doing: str) -> Progress:
+    return Progress(
+        n_evaluations=record.n_evaluations,
+        max_evaluations=record.max_evaluations,
+        error=record.error,
+        generation=len(record.generation_evaluations),
+        n_starts=len(record.founds),
+        doing=doing,
+    )
+
+
+def _joined(records: list[RunRecord]) -> RunRecord:
+    """One record of a search on some samples and a polish on more."""
+    first, last = records[0], records[-1]
+    if first is last:
+        return first
+    before = first.n_evaluations
+    return replace(
+        last,
+        evaluations=np.concatenate([first.evaluations, before + last.evaluations]),
+        errors=np.concatenate([first.errors, last.errors]),
+        founds=first.founds,
+        restarts=first.restarts,
+        role=first.role,
+        max_evaluations=first.max_evaluations + last.max_evaluations,
+        n_evaluations=before + last.n_evaluations,
+        seconds=first.seconds + last.seconds,
+        stopped=first.stopped if first.agreement.is_too_few else last.stopped,
+    )
+
+
+def polish(
+    start: Model | ArrayLike,
+    problem: Problem,
+    *,
+    max_iterations: int = ITERATIONS,
+    max_evaluations: int | None = None,
+    tolerance: float = 1e-6,
+) -> Model:
+    """Go down from a network, or its ``theta`` (D,), to the nearest optimum of a problem.
+
+    The result is never worse than the start, by the error of ``LeastSquares``, whose ridge is held
+    as it is; ``origin`` says its error and why the polish ended. The other arguments are those of
+    ``Polisher``.
+    """
+    objective = LeastSquares(check_kind("problem", problem, Problem, "as load_problem makes"))
+    if isinstance(start, Model):
+        if start.topology != problem.topology:
+            raise ValueError(
+                f"the model is a {start.topology} network, the problem has {problem.topology}."
+            )
+        start = start.theta
+    polisher = Polisher(
+        objective,
+        start,
+        max_iterations=max_iterations,
+        max_evaluations=max_evaluations,
+        tolerance=tolerance,
+    )
+    while not polisher.finished:
+        polisher.step()
+    weights = polisher.output_weights()
+    if weights is None:
+        raise ValueError("the start has no finite error; there is no way down from it.")
+    origin = {**objective.origin, "error": polisher.error, "polish": polisher.reason}
+    return replace(objective.model(polisher.theta, weights), origin=origin)

@@ -8,13 +8,14 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from symbreak import Problem, load_problem
+from symbreak import load_problem
 from symbreak.analysis import fit_chart, problem_chart, save_chart
 from symbreak.analysis._results import Fit
 from symbreak.analysis._tables import integer_text, quality_table
 from symbreak.experiments import Store, StudySpec, run_study
 from symbreak.models import Model
 from symbreak.network import hidden_outputs
+from tests.papers import paper_problem
 
 KINDS = {
     "sinc": ("line", "circle"),
@@ -63,7 +64,7 @@ def test_the_curve_is_that_of_the_network_in_the_units_of_the_data():
 
 
 def test_own_names_are_on_the_axes():
-    fit = fit_of(Problem.from_arrays(np.arange(9.0)[:, None], np.arange(9.0) ** 2, hidden=(2,)))
+    fit = fit_of(paper_problem(np.arange(9.0)[:, None], np.arange(9.0) ** 2, hidden=(2,)))
     model = dataclasses.replace(fit.model, feature_names=("time",), target_names=("<b>way</b>",))
     picture = vl_convert.vegalite_to_svg(
         fit_chart(dataclasses.replace(fit, model=model), "own").to_dict()
@@ -76,7 +77,7 @@ def test_own_names_are_on_the_axes():
 
 def test_the_quality_of_a_regression_is_that_worked_out_by_hand():
     x, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 2.0, 2.0, 4.0])
-    fit = fit_of(Problem.from_arrays(x, y, hidden=(1,), test=(x[:2], y[:2])))
+    fit = fit_of(paper_problem(x, y, hidden=(1,), test=(x[:2], y[:2])))
     residuals = y - fit.model.predict(x).ravel()
     (train, test) = fit.qualities()
     assert (train["part"], train["samples"], test["part"], test["samples"]) == (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import vl_convert
 
-from symbreak import Problem
 from symbreak.analysis import network_chart, save_chart, training_chart
+from tests.papers import paper_problem
 from tests.test_export import random_model
 
 
@@ -21,7 +21,7 @@ def problem_of(model, n, **parts):
     X = model.inputs.undo(rng.normal(size=(n, model.topology.n_inputs)))
     noisy = model.outputs(X) + rng.normal(size=(n, model.topology.n_outputs))
     y = np.resize(model.classes, n) if model.classes else noisy
-    return Problem.from_arrays(X, y, task=model.task, **parts), X, y
+    return paper_problem(X, y, task=model.task, **parts), X, y
 
 
 CURVE = np.array([1, 10, 100]), np.array([np.inf, 2.0, 1])
@@ -89,7 +89,7 @@ def test_errors_that_hardly_change_have_an_axis_with_numbers():
 def test_labels_of_an_axis_do_not_touch():
     """8,000 and 10,000 would, where the latter ends with the axis."""
     X = np.linspace(-1, 1, 30)[:, None] * [1, 2, 3]
-    problem = Problem.from_arrays(X, np.linspace(1_000, 10_000, 30))
+    problem = paper_problem(X, np.linspace(1_000, 10_000, 30))
     chart = training_chart(random_model("3-4-1"), problem, *CURVE)
     picture = vl_convert.vegalite_to_svg(chart.to_dict())
     texts = re.findall(r"<text([^>]*)>([^<]+)</text>", picture)
@@ -101,7 +101,7 @@ def test_labels_of_an_axis_do_not_touch():
 def test_a_page_has_its_chart_in_the_middle_and_panels_in_line(page, tmp_path):
     model = random_model("3-4-1")
     X = np.linspace(-1, 1, 30)[:, None] * [1, 2, 3]
-    problem = Problem.from_arrays(X, np.linspace(-10, 50, 30))  # its axis ends with a label
+    problem = paper_problem(X, np.linspace(-10, 50, 30))  # its axis ends with a label
     save_chart(training_chart(model, problem, *CURVE), tmp_path / "a.html")
     page.open(tmp_path / "a.html")
     all_of = "[...document.querySelectorAll(arguments[0])]"
@@ -144,7 +144,7 @@ def test_names_of_columns_execute_nothing_in_a_page(tmp_path):
     evil = "</script><script>alert(1)</script>"
     model = random_model("1-4-1", feature_names=(evil,), target_names=(evil,))
     X = np.linspace(-1, 1, 20)[:, None]
-    problem = Problem.from_arrays(X, X, name=evil)
+    problem = paper_problem(X, X, name=evil)
     for chart in (training_chart(model, problem, *CURVE), network_chart(model)):
         save_chart(chart, tmp_path / "a.html")
         page = (tmp_path / "a.html").read_text()

@@ -196,13 +196,13 @@ def test_ctrl_c_in_the_last_generation_of_a_method_stops_before_the_next(tmp_pat
     script = """
 import os, signal, sys
 from symbreak.cli import main
-from symbreak.training import Training
-step = Training.step
-def interrupted(self):
-    step(self)
+from symbreak.training import Run
+step = Run.step
+def interrupted(self, *seconds):
+    step(self, *seconds)
     if self.finished:
         os.kill(os.getpid(), signal.SIGINT)
-Training.step = interrupted
+Run.step = interrupted
 sys.argv = ["symbreak", "train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", "800", "--out", "a.json"]
 main()
 """

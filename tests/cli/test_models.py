@@ -8,20 +8,21 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from symbreak import Evaluator, Problem, train
-from symbreak.cli import _train_view, app
-from symbreak.cli._scores import best_record, extreme_value, kept_error
-from symbreak.cli._train import FILE_SETTINGS
-from symbreak.fitting import with_validated_ridge
+from symbreak import LeastSquares, Problem, train
+from symbreak.cli import app
+from symbreak.cli._scores import best_record, extreme_value
 from symbreak.inspection import scores
 from symbreak.models import Model
 from symbreak.problems import read_problem
+from symbreak.training import _last_step, _train
 from tests.cli.shell import symbreak, symbreak_here
+from tests.polishing import searched
 
 NASTY = "[bold]x[/x]"
 
@@ -31,6 +32,10 @@ def run(*arguments):
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return " ".join(result.output.split())
+
+
+def error_of(model, problem):
+    return LeastSquares(problem).network_error(model, with_ridge=False)
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +76,11 @@ def test_with_a_validation_set_it_says_which_method_is_best():
         rng.normal(size=60),
     )  # noise: what fits it best predicts nothing
     problem = Problem.from_arrays(
-        X[:40], y[:40], hidden=(6,), validation=(X[40:], y[40:]), rescale="none"
+        X[:40], y[:40], hidden=(6,), validation=(X[40:], y[40:]), alpha=0.0, merge=False
     )
     found = [train(problem, "DE", max_evaluations=2_000, seed=seed) for seed in range(6)]
     records = [
-        dataclasses.replace(record, model=Evaluator(problem).solve(record.theta))
+        dataclasses.replace(record, model=LeastSquares(problem).model(record.theta))
         for record in found
     ]
     fitting = min(records, key=lambda record: record.error)
@@ -107,20 +112,20 @@ def test_the_error_that_is_shown_is_that_of_the_network_that_is_saved(tmp_path):
         text = run("train", tmp_path / name, "-n", 3000, "--test", 0.2, "--out", out)
         bar, shown = re.search(r"100 % error (\S+) .* auto (\S+) [\d,]+ \d", text).groups()
         model = Model.load(out)
-        settings = {"task": "auto", "test": 0.2, **FILE_SETTINGS}
+        settings = {"task": "auto", "test": 0.2}
         problem = read_problem(tmp_path / name, name=name, **settings)
-        assert bar == shown == f"{model.origin['error']:.4g}" == f"{kept_error(model, problem):.4g}"
+        assert bar == shown == f"{model.origin['error']:.4g}" == f"{error_of(model, problem):.4g}"
         assert f"error {shown}" in run("inspect", out)
 
 
 def test_probabilities_differ_from_0_and_1_by_their_mean_square(folder):
     model = Model.load(folder / "kind.json")
-    settings = {"task": "auto", "test": 0.25, "validation": 0.25, **FILE_SETTINGS}
+    settings = {"task": "auto", "test": 0.25, "validation": 0.25}
     problem = read_problem(folder / "kind.csv", name="kind.csv", **settings)
     p = model.outputs(problem.inputs.undo(problem.train.X))
     assert np.allclose(p.sum(axis=1), 1)
-    assert kept_error(model, problem) == pytest.approx(np.mean((p - problem.train.y) ** 2))
-    assert kept_error(model, problem) == model.origin["error"]
+    assert error_of(model, problem) == pytest.approx(np.mean((p - problem.train.y) ** 2))
+    assert error_of(model, problem) == model.origin["error"]
 
 
 def test_misclassified_rows_are_compared_between_methods_and_else_among_the_scores(folder):
@@ -128,7 +133,6 @@ def test_misclassified_rows_are_compared_between_methods_and_else_among_the_scor
     assert run("train", folder / "kind.csv", *options).count("misclassified") == 1
     text = run("train", folder / "kind.csv", *options, "-m", "DE", "-m", "auto")
     assert "misclassified: in the test set" in text
-    assert "Compared as found; the scores below are of the best, after polishing its" in text
 
 
 def test_parameters_are_counted_as_inspect_counts_them(folder):
@@ -195,12 +199,11 @@ def test_the_shell_lets_larger_ridges_compete_as_the_estimators_do(tmp_path):
     lines = [",".join(map(str, row)) for row in np.column_stack([X, y]).tolist()]
     (tmp_path / "line.csv").write_text("\n".join(lines))
     run("train", tmp_path / "line.csv", "-n", 2000, "--out", tmp_path / "a.json")
-    problem = read_problem(tmp_path / "line.csv", name="line", **FILE_SETTINGS)
-    record = train(problem, max_evaluations=2000)
-    expected = with_validated_ridge(record.model, problem, record.alpha, lambda: True)
-    assert expected.alpha > record.alpha
+    problem = read_problem(tmp_path / "line.csv", name="line")
+    expected = train(problem, max_evaluations=2000)
+    assert expected.alpha > searched(problem, max_evaluations=2000).alpha
     saved = Model.load(tmp_path / "a.json")
-    assert saved.theta == pytest.approx(expected.theta, rel=1e-6)
+    assert saved.to_json() == expected.model.to_json()
     assert saved.origin["error"] == pytest.approx(saved.error_on(problem.train), rel=1e-6)
 
 
@@ -286,23 +289,27 @@ def test_time_ends_a_training(folder):
 def test_the_last_step_of_a_training_heeds_the_time_too(folder, monkeypatch, file, share):
     given, left = [], []
 
-    def timed(*args, max_time, **options):
-        given.append(max_time)
-        record = real_train(*args, max_time=max_time, **options)
-        return dataclasses.replace(record, seconds=0.3)  # it took longer than it had
+    def timed(run, clock, seconds, callback):
+        given.append(seconds)
+        record = real_run(run, clock, seconds, callback)
+        while len(given) == 1 and clock.left > 0:  # it takes longer than it has
+            time.sleep(0.01)
+        return record
 
-    def last(model, problem, *others):
+    def last(first, second, *others):
         left.append(others[-1]())
-        return real_last(model, problem, *others)
+        return real_last(first, second, *others)
 
-    step = "classified" if file == "kind.csv" else "with_validated_ridge"
-    real_train, real_last = _train_view.train, getattr(_train_view, step)
-    monkeypatch.setattr(_train_view, "train", timed)
-    monkeypatch.setattr(_train_view, step, last)
+    step = "with_probabilities" if file == "kind.csv" else "with_validated_ridge"
+    real_run, real_last = _train._run_to_its_end, getattr(_last_step, step)
+    monkeypatch.setattr(_train, "_run_to_its_end", timed)
+    monkeypatch.setattr(_last_step, step, last)
     run("train", folder / file, "--time", 0.2)
     run("train", folder / file, "--time", 600, "-n", 800)
     run("train", folder / file, "-n", 800)
-    assert given == [0.2 * share, 600 * share, None]
+    assert given[0] <= 0.18 * share
+    assert given[1] == pytest.approx(599 * share, abs=5)
+    assert given[2] == np.inf
     assert left == [False, True, True]
 
 

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as npst
 
 from symbreak import load_problem
 from symbreak.experiments._codec import PackedArray, join_state, pack, split_state, unpack
-from symbreak.training import Training
+from symbreak.training import Run
 
 arrays = st.sampled_from(["float64", "int64", "bool"]).flatmap(
     lambda dtype: npst.arrays(dtype, npst.array_shapes(min_dims=0, max_dims=3, min_side=0))
@@ -39,7 +39,7 @@ def test_only_plain_numbers_are_packed_or_unpacked():
 @pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB"])
 def test_the_state_of_a_run_survives_bytes_and_json(method):
     problem = load_problem("syn5")
-    run = Training(problem, method, max_evaluations=1_000)
+    run = Run(problem, method, max_evaluations=1_000)
     for _ in range(3):
         run.step()
     plain, parts = split_state(run.state())
@@ -48,7 +48,7 @@ def test_the_state_of_a_run_survives_bytes_and_json(method):
     back = join_state(
         json.loads(text), {name: unpack(PackedArray(*p)) for name, p in packed.items()}
     )
-    other = Training.from_state(problem, back)
+    other = Run.from_state(problem, back)
     run.step()
     other.step()
     assert np.array_equal(run.record().errors, other.record().errors)

@@ -18,7 +18,6 @@ from symbreak import load_problem, train
 from symbreak.estimators import EvolvedMLPRegressor
 from symbreak.experiments import ExecutorError, Store, StudySpec, run_study
 from symbreak.experiments._dask import connect, is_exposed
-from symbreak.training import run_start
 from tests.experiments.dask_processes import SLICE, DaskProcesses, Proxy, start_on_cluster
 from tests.experiments.processes import DEADLINE, finish, is_begun, results, wait_for
 from tests.pages.blocks import ROOT, fenced
@@ -121,9 +120,6 @@ def test_starts_of_estimators_and_the_trainer_go_to_a_cluster_and_change_nothing
         model = EvolvedMLPRegressor((3,), max_evaluations=12_000, random_state=0, n_jobs=-1)
         return model.fit(x, y).model_.to_json()
 
-    def start_all(jobs):
-        return joblib.Parallel(n_jobs=-1)(joblib.delayed(run_start)(job) for job in jobs)
-
     problem = load_problem("sinc", seed=1)
     options = {"max_evaluations": 12_000, "seed": 3, "threads": 3}
     alone, record = fit(), train(problem, **options)
@@ -132,7 +128,7 @@ def test_starts_of_estimators_and_the_trainer_go_to_a_cluster_and_change_nothing
         with get_task_stream(client) as first:
             assert fit() == alone
         with get_task_stream(client) as second:
-            there = train(problem, elsewhere=start_all, **options)
+            there = train(problem, executor=client.get_executor(), **options)
     assert first.data
     assert second.data
     assert there.model.to_json() == record.model.to_json()

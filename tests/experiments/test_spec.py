@@ -115,8 +115,8 @@ def test_settings_reach_the_run():
     assert de.max_evaluations == 5000
     assert de._running[0].optimizer.F == 0.7
     assert de_sb._running[0].optimizer.F == 0.5
-    assert str(de.problem.topology) == "1-4-2-1"
-    assert de.problem.rescale == "radius"
+    assert str(de.objective.topology) == "1-4-2-1"
+    assert de.objective.problem.rescale == "radius"
     assert de._running[0].optimizer.population_size == 30
 
 

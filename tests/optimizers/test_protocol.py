@@ -11,11 +11,11 @@ import sys
 import numpy as np
 import pytest
 
-from symbreak import CMAES, DE, METHODS, Evaluator, Topology, load_problem, make_optimizer
+from symbreak import CMAES, DE, METHODS, LeastSquares, Topology, load_problem, make_optimizer
 from symbreak.methods import Method
 from symbreak.optimizers import OPTIMIZERS, Optimizer
 from symbreak.symmetry import AssignmentBreaking, ProximityBreaking
-from symbreak.training import Training
+from symbreak.training import Run
 from tests.optimizers.runs import NET, landscape
 from tests.optimizers.toys import Restarting, Shrinking
 from tests.states import through_json
@@ -96,12 +96,12 @@ def test_a_run_continued_from_its_state_at_any_generation_is_identical(method, a
 CONTINUE = """
 import json, sys
 import numpy as np
-from symbreak import Evaluator, load_problem
+from symbreak import LeastSquares, load_problem
 from symbreak.optimizers import CMAES, DE
 arrays = dict(np.load(sys.argv[1]))
 state = json.loads(str(arrays.pop("json"))) | arrays
 optimizer = {"DE": DE, "CMAES": CMAES}[state["optimizer"]].from_state(state)
-evaluate = Evaluator(load_problem("sinc2d"), threads=2)
+evaluate = LeastSquares(load_problem("sinc2d"), threads=2)
 for _ in range(4):
     candidates = optimizer.ask()
     optimizer.tell(candidates, evaluate(candidates))
@@ -112,7 +112,7 @@ np.save(sys.argv[2], optimizer.ask())
 @pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB"])
 def test_a_run_continued_in_another_process_is_identical(method, tmp_path):
     problem = load_problem("sinc2d")
-    evaluate = Evaluator(problem)
+    evaluate = LeastSquares(problem)
     whole = advance(make_optimizer(method, problem, seed=2, population_size=40), 4, evaluate)
     state = whole.state()
     arrays = {k: v for k, v in state.items() if isinstance(v, np.ndarray)}
@@ -182,7 +182,7 @@ def test_the_number_of_candidates_is_said_before_they_are_asked(method):
 @EVERY
 def test_a_training_keeps_to_the_budget_and_stops_with_its_optimiser(method):
     problem = load_problem("syn5")
-    run = Training(problem, method, max_evaluations=500, population_size=20, polish="none")
+    run = Run(problem, method, max_evaluations=500, population_size=20, polish="none")
     optimizer = run._running[0].optimizer
     assert optimizer.max_evaluations == 500
     while not run.finished:
@@ -198,14 +198,14 @@ def test_a_training_keeps_to_the_budget_and_stops_with_its_optimiser(method):
 @EVERY
 def test_a_training_continued_from_its_state_is_identical(method):
     problem = load_problem("syn5")
-    whole = Training(problem, method, max_evaluations=400, population_size=20)
+    whole = Run(problem, method, max_evaluations=400, population_size=20)
     assert whole.record().role == METHODS[method].role
     while not whole.finished:
         whole.step()
-    run = Training(problem, method, max_evaluations=400, population_size=20)
+    run = Run(problem, method, max_evaluations=400, population_size=20)
     while not run.finished:  # interrupted after every generation
         run.step()
-        run = Training.from_state(problem, through_json(run.state()))
+        run = Run.from_state(problem, through_json(run.state()))
     assert run.record().model.to_json() == whole.record().model.to_json()
     assert_equal(run.state()["ledger"], whole.state()["ledger"])
 

@@ -60,13 +60,13 @@ def test_the_fastest_other_is_one_who_arrived_inside_the_ball(benchmark):
 
 
 def test_networks_of_others_have_the_error_of_the_evaluator_and_no_ball(benchmark):
-    from symbreak import Evaluator, load_problem
+    from symbreak import LeastSquares, load_problem
 
     watch = benchmark("_watch")
     problem = load_problem("sinc2d")
     theta = np.random.default_rng(0).uniform(-1, 1, size=problem.topology.dim)
     error = watch.network_error(problem)
-    assert error(theta) == pytest.approx(Evaluator(problem)(theta[None])[0], rel=1e-8)
+    assert error(theta) == pytest.approx(LeastSquares(problem)(theta[None])[0], rel=1e-8)
     assert error(100 * theta) < 1  # outside the ball there is a penalty of hundreds
 
 

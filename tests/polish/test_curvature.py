@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
 
-from symbreak import Problem
-from symbreak.polish import Polisher, _step_kernels
-from symbreak.polish._curvature import Curvature
+from symbreak import LeastSquares
+from symbreak._polish import Polisher, _step_kernels
+from symbreak._polish._curvature import Curvature
+from tests.papers import paper_problem
 from tests.states import through_json
 from tests.strategies import seeds
 
-DIABETES = Problem.from_arrays(
+DIABETES = paper_problem(
     *load_diabetes(return_X_y=True), hidden=(5,), rescale="none", output_shift=True
 )
 
@@ -82,7 +83,7 @@ def ends(problem, n, n_iterations, curved=True):
     for seed in range(n):
         theta = np.random.default_rng(seed).uniform(-1, 1, size=problem.topology.dim)
         theta[: rows * columns] /= np.sqrt(columns - 1)
-        polisher = Polisher(problem, theta, max_iterations=n_iterations)
+        polisher = Polisher(LeastSquares(problem), theta, max_iterations=n_iterations)
         if not curved:
             polisher._curvature = None
         while not polisher.finished:
@@ -99,7 +100,7 @@ def test_a_table_is_fitted_better_in_fewer_iterations():
 def test_gauss_newton_has_the_last_word_on_convergence(monkeypatch):
     theta = np.random.default_rng(6).uniform(-0.3, 0.3, size=DIABETES.topology.dim)
     polisher, forgotten, forget = (
-        Polisher(DIABETES, theta, max_iterations=400),
+        Polisher(LeastSquares(DIABETES), theta, max_iterations=400),
         [],
         Curvature.forget,
     )
@@ -115,14 +116,14 @@ def test_gauss_newton_has_the_last_word_on_convergence(monkeypatch):
 
 def test_a_polish_without_a_ball_continues_from_its_state_bit_by_bit():
     theta = np.random.default_rng(3).uniform(-0.3, 0.3, size=DIABETES.topology.dim)
-    straight = Polisher(DIABETES, theta, max_iterations=30)
-    broken = Polisher(DIABETES, theta, max_iterations=30)
+    straight = Polisher(LeastSquares(DIABETES), theta, max_iterations=30)
+    broken = Polisher(LeastSquares(DIABETES), theta, max_iterations=30)
     used = []
     while not straight.finished:
         straight.step()
         broken.step()
         used.append(broken._curvature.in_use)
-        broken = Polisher.from_state(DIABETES, through_json(broken.state()))
+        broken = Polisher.from_state(LeastSquares(DIABETES), through_json(broken.state()))
     assert any(used)
     assert not all(used)
     assert broken.theta.tobytes() == straight.theta.tobytes()
@@ -137,13 +138,15 @@ def test_a_polish_without_a_ball_continues_from_its_state_bit_by_bit():
 )
 def test_a_tampered_curvature_is_refused(name, value):
     theta = np.zeros(DIABETES.topology.dim)
-    state = Polisher(DIABETES, theta).state()
+    state = Polisher(LeastSquares(DIABETES), theta).state()
+    tampered = {**state, "curvature": {**state["curvature"], name: value}}
     with pytest.raises(ValueError, match=f"the state's {name} must"):
-        Polisher.from_state(DIABETES, {**state, "curvature": {**state["curvature"], name: value}})
+        Polisher.from_state(LeastSquares(DIABETES), tampered)
 
 
 def test_numbers_of_a_curvature_must_be_finite():
-    state = Polisher(DIABETES, np.zeros(DIABETES.topology.dim)).state()
+    state = Polisher(LeastSquares(DIABETES), np.zeros(DIABETES.topology.dim)).state()
     S = np.full_like(state["curvature"]["S"], np.inf)
+    tampered = {**state, "curvature": {**state["curvature"], "S": S}}
     with pytest.raises(ValueError, match="the state's S"):
-        Polisher.from_state(DIABETES, {**state, "curvature": {**state["curvature"], "S": S}})
+        Polisher.from_state(LeastSquares(DIABETES), tampered)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from symbreak import Problem, Topology, load_problem, problem_names, train
-from symbreak.problems import Scaling, _registry, register_problem
+from symbreak.problems import PAPER, Scaling, _registry, register_problem
 from symbreak.problems._classification import load_digits
 
 # net, samples, population sizes, budget
@@ -43,7 +43,7 @@ def test_a_problem_is_registered_by_one_decorator(monkeypatch):
     monkeypatch.setattr(_registry, "_MAKERS", dict(_registry._MAKERS))
 
     @register_problem(
-        "ramp", "1-2-1 relu", population_size={}, max_evaluations=500, description="a ramp"
+        "ramp", "1-2-1 relu", population_size={}, max_evaluations=500, description="a", **PAPER
     )
     def ramp(rng):
         x = rng.uniform(-1, 1, size=(30, 1))
@@ -196,7 +196,8 @@ def test_a_problem_from_arrays_is_normalised_by_its_training_set():
     rng = np.random.default_rng(0)
     X, y = rng.normal(5, 3, size=(50, 2)), rng.normal(-1, 7, size=50)
     X[:, 1] = 4.0  # a constant column gets scale 1
-    problem = Problem.from_arrays(X, y, hidden=(4, 2), test=(X[:10] + 3, y[:10]))
+    test = (X[:10] + 3, y[:10])
+    problem = Problem.from_arrays(X, y, hidden=(4, 2), test=test, merge=False)
     assert str(problem.topology) == "2-4-2-1"
     assert problem.train.X.std(axis=0) == pytest.approx([1, 0])
     assert problem.train.X.mean(axis=0) == pytest.approx(0, abs=1e-12)
@@ -207,7 +208,8 @@ def test_a_problem_from_arrays_is_normalised_by_its_training_set():
 
 def test_class_labels_become_columns_of_zeros_and_ones():
     X = np.arange(8.0).reshape(4, 2)
-    problem = Problem.from_arrays(X, ["b", "a", "c", "a"], task="classification", hidden=(2,))
+    labels, options = ["b", "a", "c", "a"], {"task": "classification", "hidden": (2,)}
+    problem = Problem.from_arrays(X, labels, merge=False, **options)
     assert problem.classes == ("a", "b", "c")
     assert problem.train.y.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1], [1, 0, 0]]
     assert str(problem.topology) == "2-2-3"
@@ -216,8 +218,9 @@ def test_class_labels_become_columns_of_zeros_and_ones():
 @pytest.mark.parametrize("unit", [1e-300, 1e-160, 1.0, 1e160, 1e300])
 def test_data_in_any_unit_are_normalised_alike(unit):
     X = np.random.default_rng(0).normal(3, 2, size=(20, 2))
-    expected = Problem.from_arrays(X, X).train.X
-    assert pytest.approx(expected, rel=1e-9) == Problem.from_arrays(X * unit, X * unit).train.X
+    expected = Problem.from_arrays(X, X, merge=False).train.X
+    found = Problem.from_arrays(X * unit, X * unit, merge=False).train.X
+    assert pytest.approx(expected, rel=1e-9) == found
 
 
 def test_scaling_of_a_tiny_spread_does_not_divide_by_zero():
@@ -305,11 +308,12 @@ def test_frames_give_their_names_and_are_brought_into_one_order():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(12, 4)), columns=list("abuv"))
     turned = (frame[["b", "a"]], frame)
-    problem = Problem.from_arrays(frame[["a", "b"]], frame[["u", "v"]], test=turned)
+    problem = Problem.from_arrays(frame[["a", "b"]], frame[["u", "v"]], test=turned, merge=False)
     assert (problem.feature_names, problem.target_names) == (("a", "b"), ("u", "v"))
     assert problem.test.X.tolist() == problem.train.X.tolist()
     assert problem.test.y.tolist() == problem.train.y.tolist()
-    plain = Problem.from_arrays(frame[["a", "b"]].to_numpy(), frame[["u", "v"]].to_numpy())
+    arrays = frame[["a", "b"]].to_numpy(), frame[["u", "v"]].to_numpy()
+    plain = Problem.from_arrays(*arrays, merge=False)
     assert problem.train.X.tolist() == plain.train.X.tolist()
     assert (plain.feature_names, plain.target_names) == ((), ())
     other = {"feature_names": ("c", "d"), "validation": (frame[["a", "b"]], frame[["v"]])}

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from symbreak import Evaluator, Topology, load_problem, problem_names, symmetry, train
+from symbreak import LeastSquares, Topology, load_problem, problem_names, symmetry, train
 from symbreak._support.blas import blas_in_words
 from symbreak.experiments import BUILT_IN, StudySpec
 from tests.reliability.processors import environment, lacking
@@ -39,7 +39,7 @@ def results():
         problem = load_problem(name)
         found[f"data of {name}"] = np.hstack([problem.train.X, problem.train.y]).tolist()
         thetas = np.random.default_rng(1).uniform(-1, 1, size=(10, problem.topology.dim))
-        found[f"errors on {name}"] = Evaluator(problem)(thetas).tolist()
+        found[f"errors on {name}"] = LeastSquares(problem)(thetas).tolist()
     for method in ("DE-SB", "CMA-ES-SB"):
         record = train(load_problem("sinc"), method, max_evaluations=4_000)
         found[f"search of {method}"] = record.errors.tolist()

@@ -8,8 +8,7 @@ import pytest
 from symbreak import (
     CMAES,
     DE,
-    Evaluator,
-    Problem,
+    LeastSquares,
     Topology,
     make_optimizer,
     symmetry,
@@ -18,13 +17,14 @@ from symbreak import (
 from symbreak._support import checks
 from symbreak.experiments import RunSpec
 from symbreak.experiments._identity import facts_of
-from symbreak.training import Training
+from symbreak.training import Run
+from tests.papers import paper_problem
 
 X = np.linspace(-1, 1, 50)[:, None]
 
 
 def wide(n, **settings):
-    return Problem.from_arrays(X, np.sin(3 * X), hidden=(n,), **settings)
+    return paper_problem(X, np.sin(3 * X), hidden=(n,), **settings)
 
 
 @pytest.fixture
@@ -42,10 +42,10 @@ def small_machine(monkeypatch):
         (lambda: DE(10, population_size=10**9), "use a smaller population or network"),
         (lambda: DE(10**9), "use a smaller population or network"),
         (lambda: train(wide(10), "DE", population_size=10**8, max_evaluations=10**9), "population"),
-        (lambda: Evaluator(wide(2_000_000)), "use fewer threads or samples"),
-        (lambda: Evaluator(wide(20_000), threads=4_000), "use fewer threads or samples"),
-        (lambda: Training(wide(3_000), "auto"), 'polish="none"'),
-        (lambda: Training(wide(3_000), "DE", polish="final"), 'polish="none"'),
+        (lambda: LeastSquares(wide(2_000_000)), "use fewer threads or samples"),
+        (lambda: LeastSquares(wide(20_000), threads=4_000), "use fewer threads or samples"),
+        (lambda: Run(wide(3_000), "auto"), 'polish="none"'),
+        (lambda: Run(wide(3_000), "DE", polish="final"), 'polish="none"'),
         (lambda: symmetry.ExhaustiveBreaking(Topology((10_000, 5, 1))), "without brute force"),
         (lambda: symmetry.replicas(np.zeros(300), Topology((2, 100, 1))), "about 1e188 replicas"),
         (lambda: symmetry.SignedPermutation.identity(10**9), "use a smaller network"),

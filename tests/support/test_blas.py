@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_info
 
 from symbreak import load_problem
 from symbreak._support.blas import one_blas_thread
-from symbreak.training import Training
+from symbreak.training import Run
 
 with one_blas_thread():
-    training = Training(load_problem("digits"), "CMA-ES", max_evaluations=12, population_size=6)
+    training = Run(load_problem("digits"), "CMA-ES", max_evaluations=12, population_size=6)
     while not training.finished:
         training.step()
     print(*(info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"))

@@ -3,8 +3,8 @@ import datetime
 import numpy as np
 import pytest
 
-from symbreak import Problem
 from symbreak._support.checks import as_matrix, check_population, check_theta
+from tests.papers import paper_problem
 
 HALF = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
 WHOLE = np.ma.array([[1.0, 2.0], [3.0, 4.0]])
@@ -60,9 +60,9 @@ def test_a_vector_is_refused_for_the_same_reasons():
 def test_a_problem_refuses_masked_targets_and_weights(task):
     X, y = np.arange(8.0).reshape(4, 2), np.ma.array([0, 1, 0, 1], mask=[0, 1, 0, 0])
     with pytest.raises(ValueError, match="train y has masked entries"):
-        Problem.from_arrays(X, y, task=task)
+        paper_problem(X, y, task=task)
     with pytest.raises(ValueError, match="train weights has masked entries"):
-        Problem.from_arrays(X, y.data, task=task, weights=y + 1)
+        paper_problem(X, y.data, task=task, weights=y + 1)
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_a_problem_refuses_masked_targets_and_weights(task):
 )
 def test_impossible_settings_of_a_problem_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        Problem.from_arrays(np.arange(8.0).reshape(4, 2), np.arange(4.0), **settings)
+        paper_problem(np.arange(8.0).reshape(4, 2), np.arange(4.0), **settings)

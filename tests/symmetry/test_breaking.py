@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from symbreak import Evaluator, Problem, Topology, load_problem, network
+from symbreak import LeastSquares, Topology, load_problem, network
 from symbreak.activations import ACTIVATIONS
 from symbreak.symmetry import (
     BREAKINGS,
@@ -14,6 +14,7 @@ from symbreak.symmetry import (
     replicas,
 )
 from tests import reference_symmetry
+from tests.papers import paper_problem
 from tests.strategies import KINDS as NETWORK_KINDS
 from tests.strategies import seeds, topologies
 
@@ -253,9 +254,9 @@ def test_breaking_keeps_errors(activation):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2))
     data = {"hidden": (3, 2), "activation": activation, "alpha": 1e-3}
-    problem = Problem.from_arrays(X, np.sin(X.sum(axis=1)), **data)
+    problem = paper_problem(X, np.sin(X.sum(axis=1)), **data)
     population, anchor, rng = drawn(problem.topology, 5)
-    errors = Evaluator(problem)(population)
+    errors = LeastSquares(problem)(population)
     for kind in KINDS:
         broken, _ = kind(problem.topology)(population, anchor, rng)
-        assert Evaluator(problem)(broken) == pytest.approx(errors, rel=1e-9)
+        assert LeastSquares(problem)(broken) == pytest.approx(errors, rel=1e-9)

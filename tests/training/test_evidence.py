@@ -5,15 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from symbreak import Problem, load_problem
+from symbreak import LeastSquares, load_problem
+from symbreak._polish import EvidencePolisher, Linearisation, estimate
 from symbreak.activations import ACTIVATIONS
-from symbreak.evaluation import plain_error
 from symbreak.network import hidden_outputs
-from symbreak.polish import Linearisation, Polisher
-from symbreak.training import Training, evidence
-from symbreak.training._evidence import EvidencePolisher, estimate
+from symbreak.training import Run
 from tests import reference_polish
+from tests.papers import paper_problem
 from tests.polish.test_polish import make_problem
+from tests.polishing import evidence, polish
 from tests.reference import ridge_shares
 from tests.states import through_json
 
@@ -76,7 +76,7 @@ def friedman(K, rng, noise=1.0):
 
 def friedman_problem(K=150, hidden=8):
     rng = np.random.default_rng(0)
-    problem = Problem.from_arrays(*friedman(K, rng), hidden=(hidden,), output_shift=True)
+    problem = paper_problem(*friedman(K, rng), hidden=(hidden,), output_shift=True)
     object.__setattr__(problem, "rescale", "none")
     return problem, rng
 
@@ -101,13 +101,13 @@ def test_the_ridge_that_sets_itself_predicts_better_than_none():
     X, y = friedman(1000, rng, noise=0.0)
     starts = [small_start(problem, seed) for seed in range(3)]
     regular = max((evidence(problem, s) for s in starts), key=lambda r: r.log_evidence)
-    free = min((finished(Polisher(problem, s)) for s in starts), key=lambda p: p.error)
-    assert regular.model.error(X, y) < 0.5 * free.result().model.error(X, y)
+    free = min((polish(s, problem) for s in starts), key=lambda p: p.error)
+    assert regular.model.error(X, y) < 0.5 * free.model.error(X, y)
 
 
 def test_targets_that_are_noise_determine_few_parameters():
     rng = np.random.default_rng(0)
-    problem = Problem.from_arrays(
+    problem = paper_problem(
         rng.normal(size=(200, 4)), rng.normal(size=200), hidden=(5,), output_shift=True
     )
     object.__setattr__(problem, "rescale", "none")
@@ -124,11 +124,15 @@ def finished(polisher):
 
 def test_it_continues_from_its_state_bit_by_bit():
     problem, _ = friedman_problem(K=60, hidden=3)
-    straight = finished(EvidencePolisher(problem, small_start(problem, 0), max_iterations=12))
-    polisher = EvidencePolisher(problem, small_start(problem, 0), max_iterations=12)
+    straight = finished(
+        EvidencePolisher(LeastSquares(problem), small_start(problem, 0), max_iterations=12)
+    )
+    polisher = EvidencePolisher(LeastSquares(problem), small_start(problem, 0), max_iterations=12)
     while not polisher.finished:
         polisher.step()
-        polisher = EvidencePolisher.from_state(problem, through_json(polisher.state()))
+        polisher = EvidencePolisher.from_state(
+            LeastSquares(problem), through_json(polisher.state())
+        )
     assert polisher.theta.tobytes() == straight.theta.tobytes()
     assert polisher.evidence().alpha == straight.evidence().alpha
     assert polisher.n_evaluations == straight.n_evaluations
@@ -151,7 +155,7 @@ def test_hard_cases_stay_finite(case, activation):
 
 
 def test_classes_and_work():
-    problem = dataclasses.replace(load_problem("two-circles"), output_error="tanh")
+    problem = dataclasses.replace(load_problem("two-circles"), alpha="auto")
     theta = np.random.default_rng(0).uniform(-1, 1, size=problem.topology.dim)
     with pytest.raises(ValueError, match="max_evaluations must be an integer of at least"):
         evidence(problem, theta, max_evaluations=1)
@@ -169,28 +173,33 @@ def test_progress_and_record_show_the_error_of_the_network_without_its_ridge(tas
     X = rng.normal(size=(80, 2))
     y = np.tanh(X[:, 0] - X[:, 1]) + 0.1 * rng.normal(size=80)
     y = y > 0 if task == "classification" else y
-    problem = Problem.from_arrays(X, y, hidden=(3,), task=task, alpha="auto", rescale="none")
-    run = Training(problem, max_evaluations=4_000)
+    problem = paper_problem(X, y, hidden=(3,), task=task, alpha="auto", rescale="none")
+    run = Run(problem, max_evaluations=4_000)
+
+    def error_of(model):
+        return run.objective.network_error(model, with_ridge=False)
+
     while not run.finished:
         run.step()
         under_way = run._running[0]._polisher if run._running else None
         if run.progress.n_starts == 0 and under_way is not None:
-            expected = plain_error(under_way.evidence().model, problem)
-            assert run.progress.plain_error == pytest.approx(expected, rel=1e-9)
+            found = under_way.evidence()
+            expected = error_of(run.objective.model(found.theta, found.output_weights))
+            assert run.progress.fit_error == pytest.approx(expected, rel=1e-9)
     record, progress = run.record(), run.progress
-    assert progress.plain_error == plain_error(record.model, problem)
-    assert progress.error_in_words == f"{progress.plain_error:.3g}"
-    assert progress.error > 1.01 * progress.plain_error  # that of searches, with a ridge
+    assert progress.fit_error == error_of(record.model)
+    assert progress.in_words == f"error {progress.fit_error:.3g}"
+    assert progress.error > 1.01 * progress.fit_error  # that of searches, with a ridge
     assert f"error {record.model.origin['error']:.6g} after" in repr(record)
 
 
 def test_an_error_with_a_ridge_in_it_is_said_to_have_one():
     problem = dataclasses.replace(load_problem("syn5"), alpha=0.5)
-    run = Training(problem, "DE", max_evaluations=400)
+    run = Run(problem, "DE", max_evaluations=400)
     run.step()
-    assert run.progress.error_in_words == f"{run.error:.3g} with its ridge"
+    assert run.progress.in_words == f"error {run.error:.3g} with its ridge"
     assert f"error {run.error:.6g} with its ridge after" in repr(run.record())
-    run = Training(dataclasses.replace(problem, alpha=0.0), "DE", max_evaluations=400)
+    run = Run(dataclasses.replace(problem, alpha=0.0), "DE", max_evaluations=400)
     run.step()
-    assert run.progress.error_in_words == f"{run.error:.3g}"
+    assert run.progress.in_words == f"error {run.error:.3g}"
     assert f"error {run.error:.6g} after" in repr(run.record())

@@ -78,7 +78,8 @@ def _problems():
         for alpha in (0.0, 0.01, "auto"):
             for weighted in (False, True):
                 for validated in (False, True):
-                    settings = {"rescale": rescale, "alpha": alpha, "output_shift": not weighted}
+                    settings = {"rescale": rescale, "alpha": alpha, "merge": False}
+                    settings["output_shift"] = not weighted
                     if weighted:
                         settings["weights"] = weights
                     if validated:
@@ -86,25 +87,26 @@ def _problems():
                     name = f"{rescale} {alpha} weights {weighted} validation {validated}"
                     yield name, Problem.from_arrays(X[:60], y[:60], hidden=(3,), **settings)
     for alpha in (0.0, "auto"):
-        settings = {"rescale": "none", "alpha": alpha, "output_shift": True}
+        settings = {"rescale": "none", "alpha": alpha, "output_shift": True, "merge": False}
         table = Problem.from_arrays(X, labels, task="classification", hidden=(3,), **settings)
         yield f"classes {alpha}", table
 
 
 def _trainings():
     """Runs with every way to polish."""
-    from symbreak.training import Training
+    from symbreak.training import Run
 
     for name, problem in _problems():
+        budget = 6_000 if problem.name != "data" else 20_000
         plans = [("auto", None), ("DE-SB", "final"), ("CMA-ES-SB", "restarts")]
         for method, polish in plans if "weights True" not in name else plans[:1]:
-            run = Training(problem, method, polish=polish, max_evaluations=6_000, seed=3)
+            run = Run(problem, method, polish=polish, max_evaluations=budget, seed=3)
             steps = 0
             while not run.finished:
                 run.step()
                 steps += 1
                 if steps % 7 == 0:  # a state goes on as if never interrupted
-                    run = Training.from_state(problem, run.state())
+                    run = Run.from_state(problem, run.state())
             yield f"{name}, {method} {polish}", _of_record(run.record())
 
 

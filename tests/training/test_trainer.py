@@ -4,15 +4,20 @@ import dataclasses
 import itertools
 import json
 import pickle
+from concurrent.futures import Executor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from symbreak import METHODS, Evaluator, Model, Problem, load_problem, train
-from symbreak.training import Training, run_start
-from symbreak.training._optima import Agreement, Optimum, agreement, label_optima
-from symbreak.training._plans import Patience, luby, make_plan, patience
+from symbreak import METHODS, LeastSquares, Model, load_problem, train
+from symbreak.objectives import Found
+from symbreak.training import Run
+from symbreak.training._agreement import Agreement, agreement, label_optima
+from symbreak.training._recipe import Patience, luby, make_plan, patience
+from symbreak.training._start import run_start
+from tests.papers import paper_problem
+from tests.polishing import searched
 from tests.states import through_json
 
 
@@ -26,9 +31,7 @@ def table():
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, size=(120, 2))
     y = np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=120)
-    return Problem.from_arrays(
-        X[:80], y[:80], hidden=(4,), validation=(X[80:], y[80:]), rescale="none"
-    )
+    return paper_problem(X[:80], y[:80], hidden=(4,), validation=(X[80:], y[80:]), rescale="none")
 
 
 def without_ball():
@@ -40,7 +43,7 @@ def long_table():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(2_000, 3))
     y = np.tanh(X @ rng.normal(size=3)) + 0.1 * rng.normal(size=2_000)
-    return Problem.from_arrays(X, y, hidden=(3,), rescale="none", output_shift=True)
+    return paper_problem(X, y, hidden=(3,), rescale="none", output_shift=True)
 
 
 def outcome(record):
@@ -73,13 +76,13 @@ def test_threads_change_nothing(make):
 def test_a_run_continued_from_its_state_after_any_step_is_identical(problem, polish):
     options = {"method": "DE-SB", "max_evaluations": 9_000, "seed": 2, "polish": polish}
     whole = train(problem, **options)
-    run = Training(problem, **options)
+    run = Run(problem, **options)
     n_steps = 0
     while not run.finished:
         run.step()
         n_steps += 1
         if n_steps % 7 == 0:
-            run = Training.from_state(problem, through_json(run.state()))
+            run = Run.from_state(problem, through_json(run.state()))
     assert outcome(run.record()) == outcome(whole)
     assert n_steps > 50
 
@@ -108,7 +111,7 @@ def test_the_budget_is_never_exceeded(make, budget):
     record = train(problem, max_evaluations=budget, seed=0)
     assert record.n_evaluations <= budget
     assert record.stopped == "budget"
-    assert record.error == pytest.approx(Evaluator(problem)(record.theta[None])[0], rel=1e-9)
+    assert record.error == pytest.approx(LeastSquares(problem)(record.theta[None])[0], rel=1e-9)
     assert record.evaluations[-1] == record.n_evaluations
 
 
@@ -160,7 +163,7 @@ def test_starts_are_validated_where_they_stall_and_where_they_end(monkeypatch):
         return error_on(model, data)
 
     monkeypatch.setattr(Model, "error_on", noted)
-    run = Training(problem, max_evaluations=20_000, seed=0)
+    run = Run(problem, max_evaluations=20_000, seed=0)
     while not run.finished:
         run.step()
     record = run.record()
@@ -174,14 +177,15 @@ def test_starts_are_validated_where_they_stall_and_where_they_end(monkeypatch):
 
 def test_searches_are_as_long_as_luby_says():
     assert [luby(n) for n in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
-    plan = make_plan(load_problem("sinc2d"), "auto", 10**6)
+    plan = make_plan(LeastSquares(load_problem("sinc2d")), "auto", 10**6)
     assert [plan.of_start(n).search_evaluations for n in range(4)] == [40, 40, 80, 40]
-    assert make_plan(load_problem("sinc2d"), "DE", 10**6).of_start(2).search_evaluations == 10**6
+    plan = make_plan(LeastSquares(load_problem("sinc2d")), "DE", 10**6)
+    assert plan.of_start(2).search_evaluations == 10**6
 
 
 def test_without_a_ball_most_starts_are_random_unless_a_search_is_asked_for(problem):
     def lengths(problem, **options):
-        plan = make_plan(problem, "auto", 10**6, **options)
+        plan = make_plan(LeastSquares(problem), "auto", 10**6, **options)
         return [plan.of_start(n).search_evaluations for n in range(7)]
 
     searched = [10, 10, 20, 10, 10, 20, 40]
@@ -192,20 +196,20 @@ def test_without_a_ball_most_starts_are_random_unless_a_search_is_asked_for(prob
     assert lengths(free, settings={"F": 0.3}) == searched
     # a polish that sets the ridge is long, whatever it begins with
     assert lengths(replace(free, alpha="auto")) == searched
-    run = Training(free, seed=3)
+    run = Run(free, seed=3)
     while run.progress.n_starts == 0:
         run.step()
     drawn = np.random.default_rng(3).uniform(-1, 1, size=10)  # one input: units are 1
-    assert run.record().errors[0] == Evaluator(free)(drawn[None])[0]
+    assert run.record().errors[0] == LeastSquares(free)(drawn[None])[0]
     assert run.progress.generation == 0
 
 
 def test_a_random_start_continued_from_its_state_is_identical(problem):
     problem = replace(problem, rescale="none")
     options = {"max_evaluations": 3_000, "seed": 2}
-    whole, run = train(problem, **options), Training(problem, **options)
+    whole, run = train(problem, **options), Run(problem, **options)
     while not run.finished:
-        run = Training.from_state(problem, through_json(run.state()))
+        run = Run.from_state(problem, through_json(run.state()))
         run.step()
     assert outcome(run.record()) == outcome(whole)
 
@@ -216,9 +220,9 @@ def test_a_search_that_comes_later_is_refused_at_once(problem):
         train(free, "DE", polish="final", initial=given, F=9.0)
     with pytest.raises(ValueError, match=r"unexpected keyword argument|unknown setting"):
         train(free, "DE", polish="restarts", initial=given, nonsense=1)
-    wide = Problem.from_arrays(np.ones((9, 2)), np.arange(9.0), hidden=(12,), rescale="none")
+    wide = paper_problem(np.ones((9, 2)), np.arange(9.0), hidden=(12,), rescale="none")
     with pytest.raises(ValueError, match="brute force"):
-        Training(wide, "DE-SB-BF", polish="restarts", max_evaluations=1_000)
+        Run(wide, "DE-SB-BF", polish="restarts", max_evaluations=1_000)
 
 
 def damaged(state, **changes):
@@ -227,7 +231,7 @@ def damaged(state, **changes):
 
 def test_a_start_that_begins_with_nothing_or_with_two_things_is_refused(problem):
     free = replace(problem, rescale="none")
-    state, searching = Training(free).state(), Training(problem).state()
+    state, searching = Run(free).state(), Run(problem).state()
     for wrong in (
         damaged(state, random=None),
         damaged(state, random=np.full(10, np.nan)),
@@ -237,10 +241,10 @@ def test_a_start_that_begins_with_nothing_or_with_two_things_is_refused(problem)
         state | {"plan": state["plan"] | {"polish": "none"}},
     ):
         with pytest.raises(ValueError, match="state"):
-            Training.from_state(free, wrong)
+            Run.from_state(free, wrong)
     with pytest.raises(ValueError, match="nothing to begin with"):
-        Training.from_state(problem, damaged(searching, optimizer=None))
-    assert not Training.from_state(free, state).finished
+        Run.from_state(problem, damaged(searching, optimizer=None))
+    assert not Run.from_state(free, state).finished
 
 
 def test_large_networks_are_polished_with_more_patience():
@@ -249,10 +253,10 @@ def test_large_networks_are_polished_with_more_patience():
 
 
 def test_late_starts_are_polished_with_more_patience(problem):
-    plan = make_plan(problem, "auto", 10_000)
+    plan = make_plan(LeastSquares(problem), "auto", 10_000)
     windows = [plan.of_start(i).patience(problem.topology).stalled for i in range(40)]
     assert windows == 30 * [(0.02, 3)] + 10 * [(0.02, 10)]
-    run = Training(load_problem("two-circles"), max_evaluations=100_000, seed=0)
+    run = Run(load_problem("two-circles"), max_evaluations=100_000, seed=0)
     falls = []  # in the last ten iterations of polishes that were given up
     while not run.finished:
         start = run._running[0]
@@ -269,15 +273,15 @@ def test_a_given_network_is_polished_for_as_many_iterations():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 10))
     for hidden, most in ((3,), 200), ((8,), 1_000):
-        wide = Problem.from_arrays(X, np.tanh(X @ rng.normal(size=(10, 2))), hidden=hidden)
-        run = Training(wide, polish="final", initial=np.full(wide.topology.dim, 0.1))
+        wide = paper_problem(X, np.tanh(X @ rng.normal(size=(10, 2))), hidden=hidden)
+        run = Run(wide, polish="final", initial=np.full(wide.topology.dim, 0.1))
         run.step()
         assert run._running[0]._polisher.max_iterations == most
 
 
 @pytest.mark.parametrize("options", [{}, {"initial": np.full(10, 0.1)}])
 def test_a_run_that_ends_after_any_step_is_that_of_its_number_of_evaluations(problem, options):
-    run = Training(problem, seed=5, **options)
+    run = Run(problem, seed=5, **options)
     for _ in range(80):
         run.step()
         if run.n_evaluations >= run.plan.population_size:
@@ -288,11 +292,11 @@ def test_a_run_that_ends_after_any_step_is_that_of_its_number_of_evaluations(pro
 @pytest.mark.parametrize("make", [without_ball, long_table, table])
 def test_the_same_of_random_starts(make):
     problem, n_compared = make(), 0
-    run = Training(problem, seed=5, max_evaluations=10**6)
+    run = Run(problem, seed=5, max_evaluations=10**6)
     while run.progress.n_starts < 8 and not run.finished:
         run.step()
         if run.n_evaluations < 3_000:
-            counted = train(problem, max_evaluations=run.n_evaluations, seed=5)
+            counted = searched(problem, max_evaluations=run.n_evaluations, seed=5)
             assert outcome(counted) == outcome(run.record())
             n_compared += 1
     assert n_compared > 50
@@ -311,15 +315,14 @@ def test_a_polish_that_stalls_is_given_up_unless_it_is_promising(problem):
 
 def test_first_weights_are_small_where_there_is_no_ball(problem):
     X = np.random.default_rng(0).normal(size=(30, 9))
-    free = Problem.from_arrays(X, X[:, :1], hidden=(4, 3), rescale="none")
-    units = make_plan(free, "auto", 1_000).units(free)
+    free = paper_problem(X, X[:, :1], hidden=(4, 3), rescale="none")
+    units = LeastSquares(free).units
     assert units[:40].tolist() == [1 / 3] * 40  # nine inputs and a shift
     assert units[40:].tolist() == [1.0] * 15
-    start = Training(free, max_evaluations=1_000, seed=0)
+    start = Run(free, max_evaluations=1_000, seed=0)
     start.step()
     assert 0.1 < np.abs(start.record().theta[:40]).max() <= 1 / 3
-    assert make_plan(free, "DE", 1_000).units(free) is None  # the paper's methods stay as they are
-    assert make_plan(problem, "auto", 1_000).units(problem) is None
+    assert LeastSquares(problem).units is None  # the paper's ball is made for all of one size
 
 
 def test_an_unknown_polish_is_refused(problem):
@@ -332,12 +335,17 @@ def test_optima_are_the_same_if_their_functions_are():
     f, g = rng.normal(size=(50, 2)), rng.normal(size=(50, 2))
     near = 0.05 * np.sqrt(0.01) * rng.normal(size=f.shape)
     optima = [(0.02, g), (0.01, f), (0.0101, f + near), (0.03, f + g)]
-    optima = [Optimum(error, error, outputs) for error, outputs in optima]
-    exact = [Optimum(1e-9, 1e-9, f), Optimum(1e-8, 1e-8, g)]
-    assert label_optima(exact) == [0, 0]
-    given_up = Optimum(0.001, 0.001, np.empty((0, 0)))
-    assert label_optima([*optima, given_up]) == [1, 0, 0, 2, -1]
-    assert label_optima([]) == []
+    sinc = LeastSquares(load_problem("sinc"))
+
+    def ended(error, outputs):
+        return Found(np.zeros(10), error, error, "slow", signature=outputs)
+
+    optima = [ended(error, outputs) for error, outputs in optima]
+    exact = [ended(1e-9, f), ended(1e-8, g)]
+    assert label_optima(exact, sinc) == [0, 0]
+    given_up = ended(0.001, np.empty((0, 0)))
+    assert label_optima([*optima, given_up], sinc) == [1, 0, 0, 2, -1]
+    assert label_optima([], sinc) == []
 
 
 def test_what_starts_say_is_counted():
@@ -373,7 +381,7 @@ def noisy(validation):
     X = rng.normal(size=(90, 3))
     y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * rng.normal(size=90)
     data = {"validation": (X[60:], y[60:])} if validation else {}
-    return Problem.from_arrays(
+    return paper_problem(
         X[:60], y[:60], hidden=(6,), alpha="auto", rescale="none", output_shift=True, **data
     )
 
@@ -384,19 +392,16 @@ def test_a_ridge_that_sets_itself_is_the_same_whatever_threads_and_interruptions
     options = {"max_evaluations": 12_000, "seed": 1}
     whole = train(problem, **options)
     assert outcome(train(problem, **options, threads=3)) == outcome(whole)
-    run = Training(problem, **options)
+    run = Run(problem, **options)
     for n in itertools.count():
         if run.finished:
             break
         run.step()
         if n % 11 == 0:
-            run = Training.from_state(problem, through_json(run.state()))
-    record = run.record()
+            run = Run.from_state(problem, through_json(run.state()))
+    record, whole = run.record(), searched(problem, **options)
     assert outcome(record) == outcome(whole)
     assert (record.alpha, record.n_effective) == (whole.alpha, whole.n_effective)
-    timed = train(problem, max_time=0.1, seed=1)
-    counted = train(problem, max_evaluations=timed.n_evaluations, seed=1)
-    assert outcome(timed) == outcome(counted)
 
 
 def test_a_ridge_that_sets_itself_overfits_less_than_none():
@@ -414,16 +419,16 @@ def test_a_ridge_that_sets_itself_overfits_less_than_none():
 
 def test_the_most_probable_start_is_kept():
     problem = noisy(validation=False)
-    record = train(problem, max_evaluations=20_000, seed=0)
+    record = searched(problem, max_evaluations=20_000, seed=0)
     results = []
     for number in range(len(record.starts)):
-        start = Training(problem, max_evaluations=20_000, seed=0)._new_start(number)
+        start = Run(problem, max_evaluations=20_000, seed=0)._new_start(number)
         while not start.finished:
             start.step()
-        results.append(start.evidence())
+        results.append(start.found())
     best = max(results, key=lambda result: result.log_evidence)
     assert best.alpha == record.alpha
-    assert np.array_equal(best.model.output_weights, record.model.output_weights)
+    assert np.array_equal(best.output_weights, record.model.output_weights)
 
 
 @pytest.mark.parametrize("alpha", [0.0, "auto"])
@@ -432,11 +437,13 @@ def test_starts_that_run_elsewhere_give_the_same_result(alpha):
     here = train(problem, max_evaluations=20_000, seed=3)
     waves = []
 
-    def elsewhere(jobs):
-        waves.append(len(jobs))
-        return [run_start(pickle.loads(pickle.dumps(job))) for job in jobs]
+    class Elsewhere(Executor):
+        def map(self, function, jobs):
+            waves.append(len(jobs))
+            assert function is run_start
+            return [run_start(pickle.loads(pickle.dumps(job))) for job in jobs]
 
-    there = train(problem, max_evaluations=20_000, seed=3, threads=4, elsewhere=elsewhere)
+    there = train(problem, max_evaluations=20_000, seed=3, threads=4, executor=Elsewhere())
     assert outcome(there) == outcome(here)
     assert set(waves) == {4}
 
@@ -457,13 +464,13 @@ def test_it_can_begin_with_a_given_network(alpha):
 def test_the_best_network_is_polished_once_more_also_after_an_interruption():
     problem = load_problem("syn5")
     whole = train(problem, max_evaluations=2_000_000)
-    run, n_finishing = Training(problem, "auto", max_evaluations=2_000_000), 0
+    run, n_finishing = Run(problem, "auto", max_evaluations=2_000_000), 0
     while not run.finished:
         n_starts = run.progress.n_starts
         run.step()
         if n_starts == whole.agreement.n_starts:  # all that count are through
             n_finishing += 1
-            run = Training.from_state(problem, run.state())
+            run = Run.from_state(problem, run.state())
     record = run.record()
     assert n_finishing > 0
     assert record.stopped == whole.stopped == "agreement"

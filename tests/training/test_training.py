@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from symbreak import METHODS, Evaluator, Problem, load_problem, make_optimizer, network, train
+from symbreak import METHODS, LeastSquares, load_problem, make_optimizer, network, train
 from symbreak.network import alignment_cost, evaluation_cost
-from symbreak.training import Training
+from symbreak.training import Run
+from tests.papers import paper_problem
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def two_classes():
     X = rng.uniform(-1, 1, size=(300, 2))
     y = np.hypot(*X.T) < 0.6
     parts = [(X[i : i + 100], y[i : i + 100]) for i in (0, 100, 200)]
-    return Problem.from_arrays(
+    return paper_problem(
         *parts[0], hidden=(3,), task="classification", validation=parts[1], test=parts[2]
     )
 
@@ -78,7 +79,7 @@ def test_the_record_says_how_candidates_are_spread_over_partitions():
 
 def test_the_spread_of_wide_networks_is_measured_within_a_share_of_the_evaluations():
     X = np.linspace(-1, 1, 20)[:, None]
-    narrow, wide = (Problem.from_arrays(X, np.sin(3 * X), hidden=(n,)) for n in (5, 60))
+    narrow, wide = (paper_problem(X, np.sin(3 * X), hidden=(n,)) for n in (5, 60))
     assert len(train(narrow, "DE", max_evaluations=500).spread) == 5
     assert len(train(wide, "DE", max_evaluations=500).spread) == 0
     cost, evaluation = alignment_cost(wide.topology), evaluation_cost(wide.topology, 20)
@@ -90,14 +91,14 @@ def test_a_search_does_not_find_lucky_rounding_errors(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(100, 1))
     y = np.sin(5 * X) + 0.1 * rng.normal(size=(100, 1))
-    problem = Problem.from_arrays(X, y, hidden=(10,))  # more neurons than a sine needs
+    problem = paper_problem(X, y, hidden=(10,))  # more neurons than a sine needs
     record = train(problem, "CMA-ES", max_evaluations=100_000, seed=seed)
     assert record.network_error == pytest.approx(record.error, rel=1e-2)
 
 
 def test_the_curve_is_exact(problem):
     record = train(problem, "DE-SB", max_evaluations=1_200, seed=1)
-    optimizer, evaluate = make_optimizer("DE-SB", problem, seed=1), Evaluator(problem)
+    optimizer, evaluate = make_optimizer("DE-SB", problem, seed=1), LeastSquares(problem)
     told = []
     for _ in range(15):
         candidates = optimizer.ask()
@@ -132,7 +133,7 @@ def test_the_saved_network_reproduces_the_recorded_error(problem):
 
 def test_the_recorded_theta_is_the_vector_that_was_evaluated(problem):
     far = np.full((4, problem.topology.dim), 2.0)
-    run = Training(problem, "DE", max_evaluations=4, population_size=4)
+    run = Run(problem, "DE", max_evaluations=4, population_size=4)
     run._running[0].optimizer._asked = far  # nothing but candidates outside the ball
     run.step()
     record = run.record()
@@ -157,20 +158,20 @@ def test_same_seed_same_run_with_any_number_of_threads(problem, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_any_number_of_interruptions_changes_nothing(problem, method):
     whole = train(problem, method, max_evaluations=1_500, seed=2)
-    run = Training(problem, method, max_evaluations=1_500, seed=2)
+    run = Run(problem, method, max_evaluations=1_500, seed=2)
     while not run.finished:
         run.step()
-        run = Training.from_state(problem, run.state())
+        run = Run.from_state(problem, run.state())
     assert_same_run(whole, run.record())
 
 
 def test_interruptions_change_nothing_in_classification():
     problem = two_classes()
     whole = train(problem, "DE-SB", max_evaluations=3_000, seed=2)
-    run = Training(problem, "DE-SB", max_evaluations=3_000, seed=2)
+    run = Run(problem, "DE-SB", max_evaluations=3_000, seed=2)
     while not run.finished:
         run.step()
-        run = Training.from_state(problem, run.state())
+        run = Run.from_state(problem, run.state())
     assert_same_run(whole, run.record())
     assert len(whole.rates) > 1
 
@@ -179,7 +180,7 @@ def test_blas_threads_do_not_change_results(tmp_path):
     script = (
         "import sys; from symbreak import *; import numpy as np\n"
         "X = np.random.default_rng(0).normal(size=(50, 8))\n"
-        "problem = Problem.from_arrays(X, np.sin(X), hidden=(12, 8))\n"
+        "problem = Problem.from_arrays(X, np.sin(X), hidden=(12, 8), rescale='unit')\n"
         "record = train(problem, 'CMA-ES-SB', max_evaluations=9000, population_size=300)\n"
         "np.savez(sys.argv[1], theta=record.theta, weights=record.output_weights)\n"
     )
@@ -213,14 +214,14 @@ def test_validation_and_test_sets_count_for_regression_too():
     X = rng.uniform(-1, 1, size=(90, 2))
     y = 100 + 5 * np.sin(4 * X[:, 0]) + rng.normal(size=90)
     parts = [(X[i : i + 30], y[i : i + 30]) for i in (0, 30, 60)]
-    problem = Problem.from_arrays(
+    problem = paper_problem(
         *parts[0], hidden=(6,), validation=parts[1], test=parts[2], name="noisy"
     )
     record = train(problem, "DE-SB", max_evaluations=20_000, seed=0)
     assert np.all(np.diff(record.rates[:, 2]) < 0)
     for column, part in enumerate(parts, start=1):
         assert record.rates[-1, column] == pytest.approx(record.model.error(*part), rel=1e-9)
-    last = Evaluator(problem).solve(record.theta)
+    last = LeastSquares(problem).model(record.theta)
     assert last.error(*parts[1]) > 1.1 * record.model.error(*parts[1])  # it has overfitted since
 
 
@@ -246,15 +247,16 @@ def test_the_callback_sees_every_generation_and_can_stop(problem):
 
 
 def test_ctrl_c_ends_with_the_best_so_far_after_a_whole_generation(problem, monkeypatch):
-    step = Evaluator.__call__
+    step, calls = LeastSquares.__call__, []
 
     def interrupted_inside(self, population):
         errors = step(self, population)
-        if self.n_evaluations == 3 * 48:
+        calls.append(len(errors))
+        if sum(calls) == 3 * 48:
             os.kill(os.getpid(), signal.SIGINT)
         return errors
 
-    monkeypatch.setattr(Evaluator, "__call__", interrupted_inside)
+    monkeypatch.setattr(LeastSquares, "__call__", interrupted_inside)
     before = signal.getsignal(signal.SIGINT)
     record = train(problem, "CMA-ES-SB", max_evaluations=40_000)
     assert record.interrupted
@@ -278,7 +280,7 @@ def test_a_second_ctrl_c_does_not_wait(problem):
 
 def test_training_in_another_thread_gives_the_same(monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 8))
-    problem = Problem.from_arrays(X, np.sin(X), hidden=(12, 8))
+    problem = paper_problem(X, np.sin(X), hidden=(12, 8))
     options = {"method": "CMA-ES-SB", "max_evaluations": 9_000, "population_size": 300}
     here = train(problem, **options)
     with ThreadPoolExecutor(2) as pool:
@@ -288,17 +290,17 @@ def test_training_in_another_thread_gives_the_same(monkeypatch):
 
 
 def test_a_state_of_other_data_is_refused(problem):
-    state = Training(problem, "DE", max_evaluations=400).state()
+    state = Run(problem, "DE", max_evaluations=400).state()
     with pytest.raises(ValueError, match="the state is of another problem"):
-        Training.from_state(load_problem("syn5", seed=1), state)
+        Run.from_state(load_problem("syn5", seed=1), state)
 
 
 def test_counts_and_time_survive_an_interruption(problem):
-    run = Training(problem, "CMA-ES-SB", max_evaluations=2_000)
+    run = Run(problem, "CMA-ES-SB", max_evaluations=2_000)
     run.step()
     run._running[0].optimizer.counters |= {"repairs": 3, "bounded": 4, "nonfinite": 5}
     run._seconds = 100.0
-    other = Training.from_state(problem, run.state())
+    other = Run.from_state(problem, run.state())
     other.step()
     record = other.record()
     assert record.counters == {"nonfinite": 5, "repairs": 3, "bounded": 4}
@@ -307,7 +309,7 @@ def test_counts_and_time_survive_an_interruption(problem):
 
 def test_the_trace_is_the_optimisers(problem):
     record = train(problem, "CMA-ES-SB", max_evaluations=48 * 6, seed=3)
-    optimizer, evaluate = make_optimizer("CMA-ES-SB", problem, seed=3), Evaluator(problem)
+    optimizer, evaluate = make_optimizer("CMA-ES-SB", problem, seed=3), LeastSquares(problem)
     shares, steps = [], []
     for _ in range(6):
         candidates = optimizer.ask()
@@ -318,18 +320,18 @@ def test_the_trace_is_the_optimisers(problem):
     assert record.step_size == pytest.approx(steps)
 
 
-def test_non_finite_errors_are_counted_and_the_rest_goes_on():
+def test_non_finite_errors_are_counted_and_the_rest_goes_on(monkeypatch):
     X = np.linspace(-1, 1, 30)[:, None]
-    problem = Problem.from_arrays(X, np.sin(3 * X), hidden=(3,))
-    run = Training(problem, "DE-SB", max_evaluations=400, population_size=10)
-    honest = run._evaluate
+    problem = paper_problem(X, np.sin(3 * X), hidden=(3,))
+    run = Run(problem, "DE-SB", max_evaluations=400, population_size=10)
+    honest = LeastSquares.__call__
 
-    def broken(population):
-        errors = honest(population)
+    def broken(self, population):
+        errors = honest(self, population)
         errors[::2] = np.inf
         return errors
 
-    run._running[0]._evaluate = broken
+    monkeypatch.setattr(LeastSquares, "__call__", broken)
     while not run.finished:
         run.step()
     record = run.record()

@@ -19,8 +19,9 @@ from symbreak.topology import Topology
 #: The descent ends at a relative fall of the objective below this in an iteration; it remembers so
 #: many pairs of steps and gradients.
 TOLERANCE, MEMORY = 1e-7, 20
-#: Rows of samples whose Jacobians are in memory at once.
-ROWS = 256
+#: Rows of samples whose Jacobians are in memory at once, and numbers in these at most: with 1,000
+#: classes, fewer rows.
+ROWS, NUMBERS = 256, 2**25
 
 
 class CrossEntropy:
@@ -88,8 +89,9 @@ class CrossEntropy:
         """Number of parameters that the data determine, by Fisher's information."""
         D, q = self._net.dim, self._net.n_outputs
         F = np.zeros((len(x), len(x)))
-        for first in range(0, len(self._X), ROWS):
-            rows = slice(first, first + ROWS)
+        at_once = min(ROWS, max(1, NUMBERS // (q * len(x))))
+        for first in range(0, len(self._X), at_once):
+            rows = slice(first, first + at_once)
             outputs, sums = self._forward(x, rows)
             P = np.exp(_log_softmax(outputs[-1] @ self._output_weights(x)))
             J = np.zeros((len(P), q, len(x)))  # of the weighted sums of the outputs

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from symbreak._kernels import _compiled, _dot
+from symbreak._polish._kernels import _scale, _subtract
 from symbreak._support.checks import Array
 from symbreak.network import ROUNDING
-from symbreak.polish._kernels import _scale, _subtract
 
 #: The damping S of a parameter is the geometric mean of its own entry of ``J'J`` (Marquardt) and
 #: the largest (Levenberg). After short searches and 200 iterations the mean error (geometric) was,

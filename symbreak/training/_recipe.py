@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from symbreak._support.checks import Array, check_choice, check_count, check_kind
-from symbreak.methods import POLISHES, Polish, find_method, population_size_of
+from symbreak._polish import ITERATIONS
+from symbreak._support.checks import check_choice, check_count, check_kind
+from symbreak.methods import POLISHES, Polish, find_method
+from symbreak.objectives import Objective
 from symbreak.optimizers import DE
-from symbreak.polish import ITERATIONS, check_polish_memory
-from symbreak.problems import Problem
 from symbreak.topology import Topology
 
 #: Of a budget that ends with a polish, the share that is searched.
@@ -28,6 +25,12 @@ LARGE, ITERATIONS_LARGE, PROMISING_LARGE = 80, 1_000, 1.5
 #: After so many starts without agreement there are many optima, and the better ones lie behind
 #: plains: polishes stall after so many iterations, then.
 MANY_STARTS, STALLED_LATE = 30, 10
+
+#: Multiply-adds that a training may take by default: a few seconds of one core.
+WORK = 2e10
+#: But no more evaluations than this, or iterations of a polish, of which few samples make many
+#: evaluations; and iterations at least.
+MAX_EVALUATIONS, MAX_ITERATIONS, MIN_ITERATIONS = 50_000, 1_000, 100
 
 
 class Patience(NamedTuple):
@@ -100,20 +103,6 @@ class Plan:
         """What a start needs to do anything."""
         return LEAST if self.is_random else self.population_size
 
-    def units(self, problem: Problem) -> Array | None:
-        """What its searches measure each weight in (D,); None if all are 1, as in the paper.
-
-        The paper's ball is made for weights of size 1. Without it, those of the first layer are
-        smaller, so that a sum of n inputs is no larger than one of them: neurons that begin
-        saturated mostly end worse.
-        """
-        if self.polish != "restarts" or problem.rescale != "none":
-            return None
-        units = np.ones(problem.topology.dim)
-        rows, columns = problem.topology.shapes[0]
-        units[: rows * columns] = 1 / math.sqrt(columns - 1)
-        return units
-
     def state(self) -> dict[str, Any]:
         """Plain values, as arguments of ``Plan``."""
         return asdict(self)
@@ -135,8 +124,14 @@ class Plan:
         return plan
 
 
+def polish_of(method: str, polish: str | None) -> str:
+    """What follows a search: what is asked for, or else the method's own."""
+    own = find_method(method).polish
+    return own if polish is None else check_choice("polish", polish, POLISHES)
+
+
 def make_plan(
-    problem: Problem,
+    objective: Objective,
     method: str,
     max_evaluations: int,
     *,
@@ -144,21 +139,23 @@ def make_plan(
     population_size: int | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Plan:
-    """The plan for a method on a problem; what is None is the method's or the problem's own.
+    """The plan for a method on an objective; what is None is the method's or the objective's own.
 
-    Whoever names a population or a setting wants a search, also where a random candidate would do.
+    A population or a setting that is named is searched with, also where a random candidate would
+    do. What has no polisher is searched, whatever the method does else.
     """
-    check_kind("problem", problem, Problem, "as load_problem makes")
     row = find_method(method)
-    chosen = check_choice("polish", row.polish if polish is None else polish, POLISHES)
-    size = population_size_of(method, problem)
+    chosen = polish_of(method, polish)
+    if polish is None and not objective.can_polish:
+        chosen = "none"
+    size = objective.population_size(row.family) or row.optimizer.default_population_size
     search = max_evaluations
     if chosen == "restarts":
-        size, search = short_search(problem)
+        size, search = short_search(objective)
         size = min(size, max(4, max_evaluations))  # something, however small the budget
-        row.breaking(problem.topology)  # refuses what is too large now, not in a later start
+        row.breaking(objective.topology)  # refuses what is too large now, not in a later start
     if chosen != "none":
-        check_polish_memory(problem)  # now, not when the search is done
+        objective.check_polish()  # now, not when the search is done
     if chosen == "final":
         search = round(SEARCH_SHARE * max_evaluations)
     if population_size is not None:
@@ -172,7 +169,7 @@ def make_plan(
     return plan
 
 
-def short_search(problem: Problem) -> tuple[int, int]:
+def short_search(objective: Objective) -> tuple[int, int]:
     """Candidates and evaluations of a search that a polish will follow (docs/trainer.md).
 
     With one hidden layer the best of a few random candidates is as good a start as any, fewer in
@@ -180,11 +177,21 @@ def short_search(problem: Problem) -> tuple[int, int]:
     small, a single one will do, unless a polish also sets the ridge: that takes so long that a few
     more cost nothing. Later starts search longer.
     """
-    if len(problem.topology.hidden) > 1:
+    if len(objective.topology.hidden) > 1:
         return MANY, MANY
-    size = min(SOME, max(FEW, problem.topology.dim))
-    is_random = problem.rescale == "none" and problem.alpha != "auto"
+    size = min(SOME, max(FEW, objective.topology.dim))
+    is_random = objective.units is not None and not objective.sets_ridge
     return size, 1 if is_random else size
+
+
+def usual_evaluations(objective: Objective) -> int:
+    """The objective's budget, or else one that depends on the size of network and data alone."""
+    if objective.max_evaluations is not None:
+        return objective.max_evaluations
+    iteration = objective.iteration_cost + 1
+    most = max(MAX_EVALUATIONS, MAX_ITERATIONS * iteration)
+    least = short_search(objective)[1] + MIN_ITERATIONS * iteration
+    return max(least, min(most, round(WORK / objective.cost)))
 
 
 def luby(n: int) -> int:

@@ -1,8 +1,6 @@
 """When is it enough? What several starts that end in the same network say about a better one.
 
-Networks are compared as functions: two starts have found the same optimum if their outputs on the
-training set differ by little, measured against their residuals. Weights, even aligned ones, may
-differ along flat valleys.
+The objective says which networks are the same.
 """
 
 from __future__ import annotations
@@ -11,33 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symbreak._support.checks import Array
+from symbreak.objectives import Found, Objective
 
-#: Outputs are the same if they differ, in the root mean square, by less than this part of the
-#: residual of the better one.
-SAME = 0.3
-#: Errors below this, of targets with variance 1, are as good as none: two such fits are the same.
-EXACT = 1e-6
-#: Samples that outputs are compared on.
-MAX_SAMPLES = 1_000
 #: So many starts must have found the best optimum before it is taken for the best there is, of so
 #: many at least: three of three may all have missed one that most starts find.
 ENOUGH, OF_STARTS = 3, 6
-
-
-class Optimum(NamedTuple):
-    """What a start ended in.
-
-    Attributes:
-        score: What optima are ordered by, the smaller the better: the error, or the negative
-            logarithm of the evidence.
-        error: Mean squared error on the training set.
-        outputs: Outputs on some training samples; empty if the start was given up on its way.
-    """
-
-    score: float
-    error: float
-    outputs: Array
 
 
 class Agreement(NamedTuple):
@@ -85,29 +61,21 @@ class Agreement(NamedTuple):
         return f"{starts}{enough}; {optima} seen; {better}"
 
 
-def label_optima(optima: list[Optimum]) -> list[int]:
+def label_optima(founds: list[Found], objective: Objective) -> list[int]:
     """A number for each start's optimum, the same for the same; 0 is the best one's.
 
     Better ones come first: each joins the first, hence best, optimum whose function it shares.
     Starts that were given up have -1.
     """
-    labels = [-1] * len(optima)
-    leaders: list[Optimum] = []
-    ended = [i for i, optimum in enumerate(optima) if optimum.outputs.size]
-    for i in sorted(ended, key=lambda i: (optima[i].score, i)):
-        found = (n for n, leader in enumerate(leaders) if is_same(leader, optima[i]))
-        labels[i] = next(found, len(leaders))
+    labels = [-1] * len(founds)
+    leaders: list[Found] = []
+    ended = [i for i, found in enumerate(founds) if found.signature.size]
+    for i in sorted(ended, key=lambda i: (founds[i].score, i)):
+        same = (n for n, leader in enumerate(leaders) if objective.is_same(leader, founds[i]))
+        labels[i] = next(same, len(leaders))
         if labels[i] == len(leaders):
-            leaders.append(optima[i])
+            leaders.append(founds[i])
     return labels
-
-
-def is_same(better: Optimum, other: Optimum) -> bool:
-    """Whether two starts ended in the same function, or both in a fit of everything."""
-    if max(better.error, other.error) < EXACT:
-        return True
-    difference = float(np.mean((better.outputs - other.outputs) ** 2))
-    return bool(difference <= SAME**2 * max(better.error, np.finfo(float).tiny))
 
 
 def agreement(labels: list[int], *, restarts: bool = True) -> Agreement:

@@ -7,31 +7,21 @@ projection), so only ``theta`` is stepped; the error of every step is the evalua
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from symbreak._polish import _step_kernels as kernels
+from symbreak._polish._curvature import Curvature
+from symbreak._polish._linearisation import Linearisation
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import (
-    Array,
-    check_count,
-    check_finite,
-    check_kind,
-    check_real,
-    check_theta,
-)
-from symbreak.evaluation import Evaluator
-from symbreak.models import Model
-from symbreak.network import CLASS_SCALE, MIN_OVER_ROUNDING, ROUNDING, held
+from symbreak._support.checks import Array, check_count, check_finite, check_real, check_theta
+from symbreak.network import MIN_OVER_ROUNDING, ROUNDING, held
 from symbreak.optimizers import State
 from symbreak.optimizers._state import check_saved, reading_state
-from symbreak.polish import _step_kernels as kernels
-from symbreak.polish._curvature import Curvature
-from symbreak.polish._linearisation import Linearisation, check_polish_memory, jacobian_cost
-from symbreak.problems import Problem
+from symbreak.problems import Problem, Ridge
+from symbreak.topology import Topology
 
 #: First damping in the paper's ball and without one, and that at which a step is given up.
 FIRST_DAMPING, FIRST_DAMPING_UNBOUNDED, MAX_DAMPING = 1e-3, 0.1, 1e12
@@ -40,83 +30,68 @@ ITERATIONS = 200
 #: Cosine between the residual and every column of the Jacobian that counts as a right angle.
 RIGHT_ANGLE = 1e-10
 
-Objective = Callable[[Array], float]
+#: Why a polish ends: at an optimum, as far as gradient, step or error can tell; or for want of
+#: something.
+Reason = Literal[
+    "",
+    "converged: gradient",
+    "converged: step",
+    "converged: error",
+    "zero residual",
+    "max_iterations",
+    "budget",
+    "not finite",
+]
+CONVERGED = ("converged: gradient", "converged: step", "converged: error")
 
 
-@dataclass(frozen=True, eq=False)
-class PolishResult:
-    """What a polish found.
+class Polishable(Protocol):
+    """What a polish needs to know of least squares (``objectives.LeastSquares``)."""
 
-    Attributes:
-        theta: The best vector (D,), inside the ball if the problem has one.
-        error: Its error, as ``Evaluator`` says.
-        reason: Why the polish ended.
-        n_iterations: Jacobians computed.
-        n_evaluations: Work in evaluations: ``jacobian_cost`` for each Jacobian, 1 for each trial.
-        model: The complete network; None if the error is not finite.
-    """
+    problem: Problem
+    topology: Topology
+    ridge: Ridge
+    name: str
 
-    theta: Array
-    error: float
-    reason: str
-    n_iterations: int
-    n_evaluations: int
-    model: Model | None
+    @property
+    def digest(self) -> str:
+        """A hash of all that the errors depend on."""
 
+    @property
+    def iteration_cost(self) -> int:
+        """What an iteration costs, in evaluations."""
 
-def polish(
-    start: Model | ArrayLike,
-    problem: Problem,
-    *,
-    max_iterations: int = ITERATIONS,
-    max_evaluations: int | None = None,
-    tolerance: float = 1e-6,
-) -> PolishResult:
-    """Go down from a network, or its ``theta`` (D,), to the nearest optimum of a problem.
+    @property
+    def linearisation(self) -> Linearisation:
+        """The fit at one vector, and the normal equations there."""
 
-    The result is never worse than the start, by the error of ``Evaluator``. The other arguments
-    are those of ``Polisher``.
-    """
-    check_kind("problem", problem, Problem, "as load_problem makes")
-    if isinstance(start, Model):
-        if start.topology != problem.topology:
-            raise ValueError(
-                f"the model is a {start.topology} network, the problem has {problem.topology}."
-            )
-        start = start.theta
-    polisher = Polisher(
-        problem,
-        start,
-        max_iterations=max_iterations,
-        max_evaluations=max_evaluations,
-        tolerance=tolerance,
-    )
-    while not polisher.finished:
-        polisher.step()
-    return polisher.result()
+    def __call__(self, population: Array) -> Array:
+        """Errors of a population."""
+
+    def evaluated(self, theta: Array) -> tuple[Array, float]:
+        """The vector at which one is evaluated, and its penalty."""
 
 
 class Polisher:
     """A polish under way: iteration by iteration, with a state to continue from.
 
-    Minimises the problem's error: within its ball, where it has one, by steps that stay inside,
-    and with its ridge. Errors of classes through ``tanh`` are no sum of squares after a linear
-    fit: then the error of the linear fit leads, and what is best by the evaluator is kept.
+    Minimises least squares: within their ball, where they have one, by steps that stay inside, and
+    with their ridge. The error of the result is never above that of the start.
 
     Args:
-        problem: What to fit.
+        objective: What to minimise.
         theta: Where to start, (D,); outside the ball, from the vector that is evaluated instead.
         max_iterations: Jacobians at most.
-        max_evaluations: Work at most, in evaluations; never exceeded.
+        max_evaluations: Work at most, in evaluations: ``jacobian_cost`` for each Jacobian, 1 for
+            each trial; never exceeded.
         tolerance: Relative fall of the error in an iteration that counts as none. After short
             searches on six of the paper's problems 1e-6 ended where 1e-9 did, to 0.1 % in the
             mean; 1e-4 needed half to three quarters of the iterations and ended up to 20 %
             higher (2026-11).
-        evaluate: Errors of candidates; one is made if there is none yet.
 
     Attributes:
         theta: Best vector so far.
-        error: Its error, as ``Evaluator`` says.
+        error: Its error, as the objective says.
         reason: Why the polish ended; empty while it has not.
         n_iterations: Jacobians so far.
         n_evaluations: Work so far, in evaluations.
@@ -129,58 +104,47 @@ class Polisher:
 
     def __init__(
         self,
-        problem: Problem,
+        objective: Polishable,
         theta: ArrayLike,
         *,
         max_iterations: int = ITERATIONS,
         max_evaluations: int | None = None,
         tolerance: float = 1e-6,
-        evaluate: Evaluator | None = None,
     ) -> None:
-        self._prepare(problem, evaluate)
+        self._prepare(objective)
         if max_evaluations is not None:
-            max_evaluations = check_count(
-                "max_evaluations", max_evaluations, self._least_work, "to say anything"
-            )
+            max_evaluations = check_count("max_evaluations", max_evaluations, 2, "for a polish")
         self.max_evaluations = max_evaluations
         self.max_iterations = check_count("max_iterations", max_iterations, 0)
         self.tolerance = check_real("tolerance", tolerance, 0.0, 1.0)
-        self._theta = self._inside(check_theta(theta, problem.topology.dim))
+        self._theta = self._inside(check_theta(theta, objective.topology.dim))
         self._damping = FIRST_DAMPING if self._ball else FIRST_DAMPING_UNBOUNDED
         self._growth = 2.0
-        self._curvature = None if self._ball else Curvature(problem.topology.dim)
-        self.n_iterations, self.n_evaluations, self.reason = 0, 0, ""
-        self._value = self._count(self._lead, self._theta)
-        self.theta, self.error = self._theta, self._judged()
+        self._curvature = None if self._ball else Curvature(objective.topology.dim)
+        self.n_iterations = self.n_evaluations = 0
+        self.reason: Reason = ""
+        self._value = self._judged(self._theta)
+        self.theta, self.error = self._theta, self._value
         self._look_around()
 
-    def _prepare(self, problem: Problem, evaluate: Evaluator | None = None) -> None:
-        """What follows from the problem alone."""
-        self.problem = check_kind("problem", problem, Problem, "as load_problem makes")
-        check_polish_memory(problem)
+    def _prepare(self, objective: Polishable) -> None:
+        """What follows from the objective alone."""
+        self.objective, problem = objective, objective.problem
         topology, y = problem.topology, problem.train.y
-        self._ball = problem.rescale in ("unit", "radius")
+        self._ball: bool = problem.rescale in ("unit", "radius")
         self._radius = math.sqrt(topology.dim) if self._ball else math.inf
-        self._alpha, self._held = problem.ridge, held(topology)
-        self._linearise = Linearisation(problem)
+        self._alpha, self._held = objective.ridge.alpha, held(topology)
+        self._linearise = objective.linearisation
         self._divisor = self._linearise.weight * topology.n_outputs
-        self._jacobian_cost = jacobian_cost(
-            topology, len(problem.train), output_shift=problem.output_shift
-        )
-        self._least_work = 2
+        self._jacobian_cost = objective.iteration_cost
         self._zero = (MIN_OVER_ROUNDING * ROUNDING) ** 2 * float(np.mean(y * y))
-        self._evaluate = evaluate or Evaluator(problem)
-        self._judge = self._lead = self._objective(self._evaluate)
-        if problem.output_error == "tanh":
-            linear = replace(problem, output_error="linear")
-            self._lead = self._objective(Evaluator(linear))
 
-    def _objective(self, evaluate: Evaluator) -> Objective:
-        return lambda theta: float(evaluate(theta[None])[0])
+    def _error(self, theta: Array) -> float:
+        return float(self.objective(theta[None])[0])
 
     def _inside(self, theta: Array) -> Array:
         check_finite("theta", theta)
-        return self._evaluate.evaluated(theta)[0]
+        return self.objective.evaluated(theta)[0]
 
     @property
     def finished(self) -> bool:
@@ -194,17 +158,6 @@ class Polisher:
                 self._iterate()
             self._look_around()
 
-    def result(self) -> PolishResult:
-        """The best so far."""
-        return PolishResult(
-            theta=self.theta.copy(),
-            error=self.error,
-            reason=self.reason,
-            n_iterations=self.n_iterations,
-            n_evaluations=self.n_evaluations,
-            model=self._model(),
-        )
-
     def _iterate(self) -> None:
         here = self._linearise
         total = self._linearised()
@@ -217,7 +170,7 @@ class Polisher:
             return
         if self._curvature is not None and self._try_curved(self._curvature):
             return
-        while self._affordable(self._trial_cost) and not self._try(here.G):
+        while self._affordable(1) and not self._try(here.G):
             self._damp()
 
     def _try_curved(self, curvature: Curvature) -> bool:
@@ -228,7 +181,7 @@ class Polisher:
         """
         here = self._linearise
         hessian = curvature.hessian(self._theta, here.G, here.g)
-        if not curvature.in_use or not self._affordable(self._trial_cost):
+        if not curvature.in_use or not self._affordable(1):
             return False
         is_enough = self._try(hessian)
         if self.reason:
@@ -245,7 +198,7 @@ class Polisher:
         if (trial == self._theta).all():
             self.reason = "converged: step"
             return True
-        value = self._count(self._lead, trial)
+        value = self._judged(trial)
         if value < self._value:
             self._move(trial, value, promised)
             return True
@@ -277,9 +230,8 @@ class Polisher:
         self._damping *= max(1 / 3, 1 - (2 * gain - 1) ** 3)  # Nielsen's rule
         self._growth = 2.0
         self._theta, self._value = trial, value
-        error = self._judged()
-        if error <= self.error:
-            self.theta, self.error = trial, error
+        if value <= self.error:
+            self.theta, self.error = trial, value
 
     def _damp(self) -> None:
         self._damping *= self._growth
@@ -306,43 +258,21 @@ class Polisher:
     def _ridge(self) -> Array:
         return self._alpha * self._held
 
-    @property
-    def _trial_cost(self) -> int:
-        return 1 if self._judge is self._lead else 2
-
-    def _count(self, objective: Objective, theta: Array) -> float:
+    def _judged(self, theta: Array) -> float:
         self.n_evaluations += 1
-        return objective(theta)
+        return self._error(theta)
 
-    def _judged(self) -> float:
-        """The evaluator's error of the present vector."""
-        same = self._judge is self._lead
-        return self._value if same else self._count(self._judge, self._theta)
-
-    def _model(self) -> Model | None:
+    def output_weights(self) -> Array | None:
+        """Those of the best network, for the problem's targets; None if no error is finite."""
         if not math.isfinite(self.error):
             return None
-        problem = self.problem
         self._linearise.fit(self.theta, self._alpha)
-        classes = problem.task == "classification"
-        return Model(
-            topology=problem.topology,
-            task=problem.task,
-            theta=self.theta.copy(),
-            output_weights=self._linearise.output_weights * (CLASS_SCALE if classes else 1.0),
-            inputs=problem.inputs,
-            targets=problem.targets,
-            output="tanh" if classes else "linear",
-            classes=problem.classes,
-            feature_names=problem.feature_names,
-            target_names=problem.target_names,
-            origin={"problem": problem.name, "error": self.error, "polish": self.reason},
-        )
+        return self._linearise.output_weights.copy()
 
     def state(self) -> State:
         """Everything needed to continue, in arrays and JSON-able values."""
         return {
-            "problem": self.problem.digest,
+            "problem": self.objective.digest,
             "settings": {name: getattr(self, name) for name in self._settings},
             "counts": {name: getattr(self, name) for name in self._counts},
             "best": self.theta.copy(),
@@ -352,15 +282,15 @@ class Polisher:
         }
 
     @classmethod
-    def from_state(cls, problem: Problem, state: State) -> Self:
+    def from_state(cls, objective: Polishable, state: State) -> Self:
         """The polish of ``state()``, which goes on bit by bit as if never interrupted."""
-        check_state_of(problem, state)
-        sizes = {"D": problem.topology.dim, "m": len(cls._numbers)}
+        check_digest(objective, state)
+        sizes = {"D": objective.topology.dim, "m": len(cls._numbers)}
         with reading_state():
             settings = check_saved("settings", state["settings"], dict, sizes)
             counts = check_saved("counts", state["counts"], dict, sizes)
             theta = check_saved("theta", state["theta"], "D", sizes)
-            polisher = cls(problem, theta, **{name: settings[name] for name in cls._settings})
+            polisher = cls(objective, theta, **{name: settings[name] for name in cls._settings})
             for name in cls._counts:
                 kind = str if name == "reason" else int
                 setattr(polisher, name, check_saved(name, counts[name], kind, sizes))
@@ -374,9 +304,8 @@ class Polisher:
         return polisher
 
 
-def check_state_of(problem: Problem, state: State) -> None:
-    """Refuse the state of another problem, or none."""
-    check_kind("problem", problem, Problem, "as load_problem makes")
+def check_digest(objective: Any, state: Any) -> None:
+    """Refuse the state of another objective, or none."""
     digest = state.get("problem") if isinstance(state, dict) else None
-    if not isinstance(digest, str) or digest != problem.digest:
-        raise ValueError(f"the state is of another problem than this {problem.name}, or data.")
+    if not isinstance(digest, str) or digest != objective.digest:
+        raise ValueError(f"the state is of another problem than this {objective.name}, or data.")

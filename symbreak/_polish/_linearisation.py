@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from symbreak._polish import _kernels as kernels
 from symbreak._support.checks import Array, check_memory
-from symbreak.polish import _kernels as kernels
 from symbreak.problems import Problem
 from symbreak.topology import Topology
 

@@ -11,23 +11,17 @@ complement of theirs in the Hessian of the complete network.
 from __future__ import annotations
 
 import math
-import weakref
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
+from symbreak._polish._linearisation import Linearisation
+from symbreak._polish._polisher import CONVERGED, Polishable, Polisher
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import Array, check_kind
-from symbreak.evaluation import Evaluator
-from symbreak.models import Model
+from symbreak._support.checks import Array
 from symbreak.network import ROUNDING, held
-from symbreak.polish import ITERATIONS, Linearisation, Objective, Polisher
-from symbreak.problems import AUTO_RIDGE, Problem
-from symbreak.training._history import History
+from symbreak.problems import FIRST_GUESS, Problem
 
 #: Limits of the ridge.
 ALPHA_RANGE = (1e-10, 1e10)
@@ -110,56 +104,30 @@ def _inverse_trace_and_log_det(
     return trace, log_det
 
 
-@dataclass(frozen=True, eq=False)
-class EvidenceResult:
-    """A polished network with the ridge that the data ask for.
-
-    Of several starts, that with the largest ``log_evidence`` is the most probable.
+class EvidenceResult(NamedTuple):
+    """A network with the ridge that the data ask for, and what they say of it.
 
     Attributes:
         theta: The vector (D,).
+        output_weights: For the problem's targets; None if no error is finite.
         alpha: Its ridge.
         n_effective: Number of parameters that the data determine.
         noise: Standard deviation of the noise, in normalised targets.
-        log_evidence: Logarithm of the probability of the data.
-        error: Error with this ridge, as ``Evaluator`` says.
-        reason: Why the polish ended.
-        n_iterations: Jacobians computed.
-        n_evaluations: Work in evaluations.
-        model: The complete network.
+        log_evidence: Logarithm of the probability of the data: of several networks, that with the
+            largest is the most probable.
     """
 
     theta: Array
+    output_weights: Array | None
     alpha: float
     n_effective: float
     noise: float
     log_evidence: float
-    error: float
-    reason: str
-    n_iterations: int
-    n_evaluations: int
-    model: Model | None
 
 
-def evidence(
-    problem: Problem,
-    theta: ArrayLike,
-    *,
-    max_iterations: int = ITERATIONS,
-    max_evaluations: int | None = None,
-    tolerance: float = 1e-5,
-) -> EvidenceResult:
-    """Polish a network from ``theta`` (D,) and find its ridge; arguments as for ``Polisher``."""
-    polisher = EvidencePolisher(
-        problem,
-        theta,
-        max_iterations=max_iterations,
-        max_evaluations=max_evaluations,
-        tolerance=tolerance,
-    )
-    while not polisher.finished:
-        polisher.step()
-    return polisher.evidence()
+def evidence_of(objective: Polishable, theta: Array) -> EvidenceResult:
+    """What the data say of a network as it is, with the ridge of the objective."""
+    return EvidencePolisher(objective, theta, max_iterations=0).evidence()
 
 
 class EvidencePolisher(Polisher):
@@ -170,43 +138,36 @@ class EvidencePolisher(Polisher):
 
     _numbers = (*Polisher._numbers, "_alpha", "_wanted")
 
-    def _prepare(self, problem: Problem, evaluate: Evaluator | None = None) -> None:
-        super()._prepare(problem, evaluate)
-        self._wanted = self._alpha = problem.ridge or AUTO_RIDGE
-        self._judge = self._lead
-        self._least_work = 2
+    def _prepare(self, objective: Polishable) -> None:
+        super()._prepare(objective)
+        self._wanted = self._alpha = self._alpha or FIRST_GUESS
 
     def _affordable(self, cost: int) -> bool:
         return super()._affordable(cost + 1)  # for the error with a new ridge
 
-    def _objective(self, evaluate: Evaluator) -> Objective:
-        here = weakref.proxy(self)  # a cycle would keep large arrays until somebody collects it
-
-        def error(theta: Array) -> float:  # an evaluator's ridge is fixed
-            value = here._linearise.fit(theta, here._alpha) / here._divisor
-            return value if math.isfinite(value) else math.inf
-
-        return error
+    def _error(self, theta: Array) -> float:
+        value = self._linearise.fit(theta, self._alpha) / self._divisor  # others' ridge is fixed
+        return value if math.isfinite(value) else math.inf
 
     def _linearised(self) -> float:
         total = super()._linearised()
-        now = estimate(self.problem, self._linearise, self._theta, self._alpha)
+        now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
         self._wanted = now.alpha
         return total
 
     def _iterate(self) -> None:
         super()._iterate()
         if abs(math.log(self._wanted / self._alpha)) > SETTLED:
-            if self.reason.startswith("converged"):
+            if self.reason in CONVERGED:
                 self.reason = ""  # only for the ridge it had
             self._alpha = self._wanted
-        self._value = self._count(self._lead, self._theta)
+        self._value = self._judged(self._theta)
         self.theta, self.error = self._theta, self._value
 
     @property
-    def plain_error(self) -> float:
+    def fit_error(self) -> float:
         """The present error without its ridge, from what the last step has left: no evaluation."""
-        here, n_last = self._linearise, self.problem.topology.hidden[-1]
+        here, n_last = self._linearise, self.objective.topology.hidden[-1]
         squares = float(self._held @ self._theta**2 + np.sum(here.output_weights[:n_last] ** 2))
         return max(here.sum_of_squares - self._alpha * squares, 0.0) / self._divisor
 
@@ -214,60 +175,12 @@ class EvidencePolisher(Polisher):
         """The network as it is, with its evidence."""
         with one_blas_thread():
             super()._linearised()
-            now = estimate(self.problem, self._linearise, self._theta, self._alpha)
+            now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
         return EvidenceResult(
             theta=self.theta.copy(),
+            output_weights=self.output_weights(),
             alpha=self._alpha,
             n_effective=now.n_effective,
             noise=now.noise,
             log_evidence=now.log_evidence,
-            error=self.error,
-            reason=self.reason,
-            n_iterations=self.n_iterations,
-            n_evaluations=self.n_evaluations,
-            model=self._model(),
         )
-
-
-class Choice(NamedTuple):
-    """The network that is kept of several starts, with the ridge that the data ask for.
-
-    Attributes:
-        score: The smaller, the better.
-        model: The network.
-        alpha: Its ridge.
-        n_effective: Number of parameters that the data determine.
-    """
-
-    score: float
-    model: Model
-    alpha: float
-    n_effective: float
-
-    def state(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**self._asdict(), "model": self.model.to_json()}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Choice:
-        """The choice of ``state()``."""
-        check_kind("choice", state, dict, "of state()")
-        numbers = (float(state[name]) for name in ("score", "alpha", "n_effective"))
-        score, alpha, n_effective = numbers
-        return cls(score, Model.from_json(state["model"]), alpha, n_effective)
-
-
-def better_choice(
-    before: Choice | None, found: EvidenceResult | None, history: History, n_evaluations: int
-) -> Choice | None:
-    """The better of two: by the validation set if there is one, else the more probable one."""
-    if found is None or found.model is None:
-        return before
-    score = -found.log_evidence
-    if history.note_model(found.model, n_evaluations):
-        score = history.rates[-1][2]
-    elif history.rates:
-        return before
-    if before is not None and before.score <= score:
-        return before
-    return Choice(score, found.model, found.alpha, found.n_effective)

@@ -1,19 +1,14 @@
 """Ridges by cross-validation: where the evidence trusts data too much, and where it does not."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from symbreak import Problem, train
+from symbreak import LeastSquares
+from symbreak._polish import evidence_of
 from symbreak.estimators import EvolvedMLPRegressor
-from symbreak.fitting import is_worthwhile
-from symbreak.fitting._ridge import cross_validated
-from symbreak.training import evidence
-
-
-def always():
-    return True
+from symbreak.training._last_step import is_worthwhile, with_validated_ridge
+from tests.papers import paper_problem
+from tests.polishing import searched
 
 
 def noisy_line(n=60, n_inputs=6):
@@ -25,30 +20,34 @@ def noisy_line(n=60, n_inputs=6):
 
 def found(problem, seed=0):
     """The network of a search with its ridge by the evidence."""
-    record = train(problem, max_evaluations=2_000, seed=seed)
-    held = replace(problem, alpha=record.alpha)
-    return evidence(held, record.model.theta, max_iterations=0)
+    record = searched(problem, max_evaluations=2_000, seed=seed)
+    return evidence_of(LeastSquares(problem).with_ridge(record.alpha), record.model.theta)
+
+
+def validated(problem, start, may_go_on=lambda: True):
+    return with_validated_ridge(LeastSquares(problem), start.theta, start.alpha, may_go_on)
 
 
 def test_noise_gets_a_larger_ridge_and_a_network_that_predicts_better():
-    problem = Problem.from_arrays(*noisy_line(), hidden=(5,), alpha="auto", rescale="none")
+    problem = paper_problem(*noisy_line(), hidden=(5,), alpha="auto", rescale="none")
     start = found(problem, seed=2)
-    held = cross_validated(problem, start, always)
+    held = validated(problem, start)
     assert held.alpha > start.alpha
     assert held.n_effective < start.n_effective
     X = np.random.default_rng(1).normal(size=(2_000, 6))
-    errors = [np.mean((m.model.outputs(X)[:, 0] - X[:, 0]) ** 2) for m in (start, held)]
+    models = [LeastSquares(problem).model(f.theta, f.output_weights) for f in (start, held)]
+    errors = [np.mean((model.outputs(X)[:, 0] - X[:, 0]) ** 2) for model in models]
     assert errors[1] < errors[0]
 
 
 def test_classes_that_overlap_get_a_larger_ridge():
     X, y = noisy_line()
     labels = (y[:, 0] > 0).astype(int)
-    problem = Problem.from_arrays(
+    problem = paper_problem(
         X, labels, hidden=(5,), task="classification", alpha="auto", rescale="none"
     )
     start = found(problem)
-    held = cross_validated(problem, start, always)
+    held = validated(problem, start)
     assert held.alpha > 10 * start.alpha
     assert held.n_effective < 0.5 * start.n_effective
 
@@ -65,21 +64,21 @@ def test_ridges_below_one_that_leaves_a_constant_are_tried():
 
 def test_a_smooth_curve_without_noise_keeps_its_ridge():
     X = np.linspace(-1, 1, 60)[:, None]
-    problem = Problem.from_arrays(X, np.sin(4 * X), hidden=(4,), alpha="auto", rescale="none")
+    problem = paper_problem(X, np.sin(4 * X), hidden=(4,), alpha="auto", rescale="none")
     start = found(problem)
-    assert cross_validated(problem, start, always) is start
+    assert validated(problem, start).alpha == start.alpha
 
 
 def test_without_time_the_network_stays_as_it_is():
-    problem = Problem.from_arrays(*noisy_line(), hidden=(5,), alpha="auto", rescale="none")
+    problem = paper_problem(*noisy_line(), hidden=(5,), alpha="auto", rescale="none")
     start = found(problem)
-    assert cross_validated(problem, start, lambda: False) is start
+    assert validated(problem, start, lambda: False).alpha == start.alpha
 
 
 def test_few_samples_and_large_networks_are_left_alone():
     X, y = noisy_line()
     worthwhile = [
-        is_worthwhile(Problem.from_arrays(X[:n], y[:n], hidden=(size,)))
+        is_worthwhile(paper_problem(X[:n], y[:n], hidden=(size,)))
         for n, size in ((60, 5), (19, 5), (60, 300))
     ]
     assert worthwhile == [True, False, False]

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
+from symbreak._polish import ITERATIONS, EvidencePolisher, Polisher
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array, check_choice, check_count, check_finite, check_kind
 from symbreak._support.random import stream
-from symbreak.evaluation import Evaluator
 from symbreak.methods import find_method, make_optimizer
+from symbreak.objectives import Found, Objective
 from symbreak.optimizers import Optimizer, State
 from symbreak.optimizers._state import check_saved
-from symbreak.polish import ITERATIONS, Polisher
-from symbreak.problems import Problem
-from symbreak.training._evidence import EvidencePolisher, EvidenceResult
 from symbreak.training._history import History
-from symbreak.training._plans import LEAST, Plan
+from symbreak.training._recipe import LEAST, Plan
 
 #: What may end a polish early: at first, when it was let go on, and if nothing shall.
 STALLS = ("stalled", "slow", "")
@@ -31,15 +29,12 @@ SLICE = 0.05
 class StartJob(NamedTuple):
     """A start of a training, for another process: the same there, bit by bit."""
 
-    problem: Problem
+    objective: Objective
     plan: Plan
     seed: int
     number: int
     max_evaluations: int
-
-
-#: Runs starts in other processes or machines, and returns their states in the same order.
-Elsewhere = Callable[[list[StartJob]], Iterable[State]]
+    max_time: float
 
 
 def start_seed(seed: int, number: int) -> int | Generator:
@@ -47,17 +42,13 @@ def start_seed(seed: int, number: int) -> int | Generator:
     return seed if number == 0 else stream(seed, "start", number)
 
 
-def run_start(job: StartJob, max_time: float = np.inf) -> State:
+def run_start(job: StartJob) -> State:
     """Run a start to its end, or for some seconds; return its state."""
-    deadline = time.monotonic() + max_time
+    deadline = time.monotonic() + job.max_time
+    seed = start_seed(job.seed, job.number)
     with one_blas_thread():
-        start = Start(
-            job.problem,
-            job.plan,
-            start_seed(job.seed, job.number),
-            job.max_evaluations,
-            Evaluator(job.problem),
-        )
+        objective = job.objective.for_thread()  # an executor may have threads
+        start = Start(objective, job.plan, seed, job.max_evaluations)
         while not start.finished and time.monotonic() < deadline:
             start.step()
     return start.state()
@@ -70,27 +61,23 @@ class Start:
     start is promising all the same, ``go_on`` lets it go on until it is ``"slow"``.
 
     Args:
-        problem: What to train.
+        objective: What to minimise.
         plan: How.
         seed: A whole number, or a generator to draw from.
         max_evaluations: What is left of the budget; never exceeded. A start with less ends earlier
             and is the same until then.
-        evaluate: Errors of candidates.
         theta: A vector (D,) to polish at once, instead of a search.
     """
 
     def __init__(
         self,
-        problem: Problem,
+        objective: Objective,
         plan: Plan,
         seed: int | Generator,
         max_evaluations: int,
-        evaluate: Evaluator,
         theta: Array | None = None,
     ) -> None:
-        self.plan, self.max_evaluations = plan, max_evaluations
-        self._problem, self._evaluate = problem, evaluate
-        self._units, self._patience = plan.units(problem), plan.patience(problem.topology)
+        self._prepare(objective, plan, max_evaluations)
         self._stall = "stalled" if plan.polish == "restarts" and theta is None else ""
         self.optimizer: Optimizer | None = None  # where there is no search
         self._random: Array | None = None  # what is polished instead of a candidate of the search
@@ -99,19 +86,25 @@ class Start:
         elif theta is None:
             self.optimizer = make_optimizer(
                 plan.method,
-                problem,
+                objective.topology,
                 seed=seed,
                 population_size=plan.population_size,
                 max_evaluations=plan.search_evaluations,
                 **plan.settings,
             )
-        self.history = History(problem, evaluate.solve, validates_all=self._validates_all)
+        self.history = History(objective, validates_all=self._validates_all)
         self._polisher: Polisher | None = None
         self._recent: list[float] = []  # errors after the last iterations of the polish
         self.reason = ""
         if theta is not None:
-            self.history.note_errors(theta[None], evaluate(theta[None]), 0)
+            self.history.note_errors(theta[None], objective(theta[None]), 0)
         self._look_ahead()
+
+    def _prepare(self, objective: Objective, plan: Plan, max_evaluations: int) -> None:
+        """What is not part of the state."""
+        self.objective, self.plan, self.max_evaluations = objective, plan, max_evaluations
+        self._units = objective.units if plan.polish == "restarts" else None
+        self._patience = plan.patience(objective.topology)
 
     @property
     def finished(self) -> bool:
@@ -136,8 +129,7 @@ class Start:
     @property
     def validated(self) -> History:
         """Its notes, and the best so far validated, as it would be if the start ended now."""
-        solve, state = self._evaluate.solve, self.history.state()
-        history = History.from_state(self._problem, solve, state)
+        history = History.from_state(self.objective, self.history.state())
         history.note_rates()
         return history
 
@@ -163,10 +155,10 @@ class Start:
         return self._polisher is not None and self._polisher.reason == "not finite"
 
     @property
-    def plain_error(self) -> float:
+    def fit_error(self) -> float:
         """The error without the ridge, while a polish sets that; else NaN."""
         polisher = self._polisher
-        return polisher.plain_error if isinstance(polisher, EvidencePolisher) else np.nan
+        return polisher.fit_error if isinstance(polisher, EvidencePolisher) else np.nan
 
     def step(self) -> None:
         """Do one generation, or one iteration of the polish, whose first is also its beginning."""
@@ -187,14 +179,14 @@ class Start:
     def _random_theta(self, seed: int | Generator) -> Array:
         """A candidate as those that DE begins with."""
         rng = seed if isinstance(seed, Generator) else np.random.default_rng(seed)
-        theta = rng.uniform(-1, 1, size=self._problem.topology.dim)
+        theta = rng.uniform(-1, 1, size=self.objective.topology.dim)
         return theta if self._units is None else theta * self._units
 
     def _search(self, optimizer: Optimizer) -> None:
         history = self.history
         asked = optimizer.ask()
         candidates = asked if self._units is None else asked * self._units
-        errors = self._evaluate(candidates)
+        errors = self.objective(candidates)
         history.note_errors(candidates, errors, optimizer.n_evaluations)
         optimizer.tell(asked, errors)
         if self.plan.polish != "restarts":  # short searches do not get far enough to differ
@@ -220,9 +212,8 @@ class Start:
         return len(self._recent) > n and self._recent[-1] > (1 - share) * self._recent[-1 - n]
 
     def _note_polish(self, polisher: Polisher) -> None:
-        if isinstance(polisher, EvidencePolisher):
-            return  # errors with different ridges cannot be compared
-        self.history.note_error(polisher.theta, polisher.error, self.n_evaluations)
+        if not self.objective.sets_ridge:  # errors with different ridges cannot be compared
+            self.history.note_error(polisher.theta, polisher.error, self.n_evaluations)
 
     def _look_ahead(self) -> None:
         """End, where the next step has no place."""
@@ -246,23 +237,25 @@ class Start:
         return ""
 
     def _begin_polish(self) -> Polisher:
-        kind, most = _polisher_of(self._problem), self._patience.iterations
-        if kind is EvidencePolisher:  # whose errors are not of one kind
+        most = self._patience.iterations
+        if self.objective.sets_ridge:  # errors are not of one kind
             self._stall, most = "", ITERATIONS
-        self._polisher = kind(
-            self._problem,
+        self._polisher = self.objective.polisher(
             self.history.theta if self._random is None else self._random,
             max_iterations=most,
             max_evaluations=self.max_evaluations - self._n_searched,
-            evaluate=self._evaluate,
         )
         self._note_polish(self._polisher)
         return self._polisher
 
-    def evidence(self) -> EvidenceResult | None:
-        """The network with the ridge that the data ask for, if that is wanted and found."""
-        polisher = self._polisher
-        return polisher.evidence() if isinstance(polisher, EvidencePolisher) else None
+    def found(self) -> Found:
+        """What it has found by now; only starts of many are told apart."""
+        theta, error = self.history.theta, self.history.error
+        if self.plan.polish == "restarts" or (self.objective.sets_ridge and self._polisher):
+            found = self.objective.found(theta, error, self.reason, self._polisher)
+            told_apart = self.plan.polish == "restarts" and error < np.inf
+            return found if told_apart else replace(found, signature=np.empty((0, 0)))
+        return Found(theta.copy(), error, error, self.reason)
 
     def state(self) -> State:
         """Everything needed to continue, in arrays and JSON-able values."""
@@ -278,28 +271,27 @@ class Start:
         }
 
     @classmethod
-    def from_state(cls, problem: Problem, plan: Plan, state: State, evaluate: Evaluator) -> Self:
+    def from_state(cls, objective: Objective, plan: Plan, state: State) -> Self:
         """The start of ``state()``, which goes on bit by bit as if never interrupted."""
         check_kind("start", state, dict, "of state()")
-        start = cls.__new__(cls)
-        start.plan, start._problem, start._evaluate = plan, problem, evaluate
-        start._units, start._patience = plan.units(problem), plan.patience(problem.topology)
-        start.max_evaluations = check_count("max_evaluations", state["max_evaluations"], 0)
+        start, dim = cls.__new__(cls), objective.topology.dim
+        budget = check_count("max_evaluations", state["max_evaluations"], 0)
+        start._prepare(objective, plan, budget)
         start.reason = str(state["reason"])
         start._stall = check_choice("the state's stall", state["stall"], STALLS)
         start._recent = [float(error) for error in state["recent"]]
-        start._random = check_saved("random", state["random"], "D?", {"D": problem.topology.dim})
+        start._random = check_saved("random", state["random"], "D?", {"D": dim})
         if start._random is not None:
             check_finite("the state's random", start._random)
         searched, kind = state["optimizer"], find_method(plan.method).optimizer
         start.optimizer = None if searched is None else kind.from_state(searched)
-        if start.optimizer is not None and start.optimizer.dim != problem.topology.dim:
-            raise ValueError(f"the state is of another network than a {problem.topology}.")
+        if start.optimizer is not None and start.optimizer.dim != dim:
+            raise ValueError(f"the state is of another network than a {objective.topology}.")
         start.history = History.from_state(
-            problem, evaluate.solve, state["history"], validates_all=start._validates_all
+            objective, state["history"], validates_all=start._validates_all
         )
-        polished, polisher = state["polisher"], _polisher_of(problem)
-        start._polisher = None if polished is None else polisher.from_state(problem, polished)
+        polished = state["polisher"]
+        start._polisher = None if polished is None else objective.resumed_polisher(polished)
         start._check_beginning()
         return start
 
@@ -317,7 +309,3 @@ def advance(start: Start) -> None:
     until = time.perf_counter() + SLICE
     while not start.finished and time.perf_counter() < until:
         start.step()
-
-
-def _polisher_of(problem: Problem) -> type[Polisher]:
-    return EvidencePolisher if problem.alpha == "auto" else Polisher

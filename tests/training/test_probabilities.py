@@ -6,15 +6,14 @@ import itertools
 import numpy as np
 import pytest
 
-from symbreak import Problem
 from symbreak.activations import ACTIVATIONS
-from symbreak.fitting._cross_entropy import CrossEntropy
-from symbreak.fitting._probabilities import FIRST_ITERATIONS, RIDGES, log_loss, with_probabilities
-from symbreak.polish import polish
+from symbreak.objectives import CrossEntropy
 from symbreak.problems import Dataset
 from symbreak.topology import Topology
-from symbreak.training import evidence
-from tests.polish.test_polish import make_problem
+from symbreak.training._last_step import CLASS_RIDGES as RIDGES
+from symbreak.training._last_step import FIRST_DESCENT, log_loss, with_probabilities
+from tests.papers import paper_problem
+from tests.polishing import evidence, polish
 
 
 def overlapping_classes(K, seed, **options):
@@ -27,7 +26,7 @@ def overlapping_classes(K, seed, **options):
         X[:, :2] += 2 * np.array([[0, 0], [1, 0], [0, 1]])[y]
         return X, np.array(["a", "b", "c"])[y]
 
-    return Problem.from_arrays(
+    return paper_problem(
         *sample(K), test=sample(2000), hidden=(4,), task="classification", **options
     )
 
@@ -118,7 +117,7 @@ def test_without_time_the_best_so_far_is_returned(n_answers):
         return len(asked) <= n_answers
 
     found = with_probabilities(model, problem, may_go_on).model
-    assert len(asked) <= n_answers + 2 * len(RIDGES) * (FIRST_ITERATIONS + 1)
+    assert len(asked) <= n_answers + 2 * len(RIDGES) * (FIRST_DESCENT + 1)
     start = dataclasses.replace(model, output="softmax", output_weights=model.output_weights / 20)
     assert log_loss(found, problem.train) < log_loss(start, problem.train)
 
@@ -156,13 +155,6 @@ def test_effective_parameters_are_those_of_the_hessian_where_targets_are_the_out
     assert expected < len(x) - 1
 
 
-def test_a_network_of_another_shape_or_task_is_refused():
-    problem = overlapping_classes(30, 0)
-    model = evidence(problem, np.zeros(problem.topology.dim), max_iterations=2).model
-    with pytest.raises(ValueError, match="needs a 2-3-1 network and a problem of classification"):
-        with_probabilities(model, make_problem("2-3-1"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["wine", "breast_cancer"])
 def test_real_classes_get_less_than_half_of_the_log_loss(name):
@@ -171,7 +163,7 @@ def test_real_classes_get_less_than_half_of_the_log_loss(name):
     before, after = 0.0, 0.0
     for fold, seed in itertools.product(range(5), range(3)):
         out = np.arange(len(X)) % 5 == fold
-        problem = Problem.from_arrays(
+        problem = paper_problem(
             *(X[~out], y[~out]),
             hidden=(4,),
             task="classification",

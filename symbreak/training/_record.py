@@ -15,7 +15,8 @@ from symbreak._support.blas import blas_in_words
 from symbreak._support.checks import Array, IntArray
 from symbreak._version import __version__
 from symbreak.models import Model
-from symbreak.training._optima import Agreement, agreement
+from symbreak.objectives import Found
+from symbreak.training._agreement import Agreement, agreement
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,8 +54,8 @@ class RunRecord:
         rates: With validation data, rows (evaluations, training, validation, test error), one per
             improvement on the validation set: shares of misclassified samples, or mean squared
             errors of normalised targets. With test data alone, one row, of the model.
-        starts: Rows (evaluations at the end, error, number of the optimum) of every start that
-            was not cut short; those with the same number ended in the same network, 0 is the best.
+        founds: What every start ended in that was not cut short; those with the same ``optimum``
+            ended in the same network, 0 is the best.
         restarts: Whether the method starts again and again, until its starts agree.
         n_evaluations: Evaluations done.
         counters: How often something happened that should be known, such as ``nonfinite`` errors.
@@ -85,7 +86,7 @@ class RunRecord:
     step_size: Array | None
     spread: Array
     rates: Array
-    starts: Array
+    founds: tuple[Found, ...]
     restarts: bool
     n_evaluations: int
     stopped: str
@@ -108,9 +109,15 @@ class RunRecord:
         return self.stopped in ("interrupted", "time")
 
     @property
+    def starts(self) -> Array:
+        """Rows (evaluations at the end, error, number of the optimum) of ``founds``."""
+        rows = [(found.n_evaluations, found.error, found.optimum) for found in self.founds]
+        return np.array(rows, dtype=np.float64).reshape(-1, 3)
+
+    @property
     def agreement(self) -> Agreement:
         """How many starts ended in the same network, and what that says of a better one."""
-        return agreement([int(label) for label in self.starts[:, 2]], restarts=self.restarts)
+        return agreement([found.optimum for found in self.founds], restarts=self.restarts)
 
     @property
     def n_nonfinite(self) -> int:
@@ -151,8 +158,9 @@ class Progress(NamedTuple):
         error: Best error so far of what is minimised, with the ridge if there is one.
         generation: Generations done.
         n_starts: Starts that have ended.
-        plain_error: The error without the ridge, NaN where it is not known. Where polishes set the
+        fit_error: The error without the ridge, NaN where it is not known. Where polishes set the
             ridge, it is that of the network that would be kept now; of the first one, until then.
+        doing: What is done after the search, in words; empty before.
     """
 
     n_evaluations: int
@@ -160,13 +168,16 @@ class Progress(NamedTuple):
     error: float
     generation: int
     n_starts: int
-    plain_error: float = np.nan
+    fit_error: float = np.nan
+    doing: str = ""
 
     @property
-    def error_in_words(self) -> str:
-        """The error without the ridge, or else with it, and then that is said."""
-        known = not np.isnan(self.plain_error)
-        return f"{self.plain_error:.3g}" if known else f"{self.error:.3g} with its ridge"
+    def in_words(self) -> str:
+        """What is done after the search; before, the error, and whether the ridge is in it."""
+        if self.doing:
+            return self.doing
+        known = not np.isnan(self.fit_error)
+        return f"error {self.fit_error:.3g}" if known else f"error {self.error:.3g} with its ridge"
 
 
 def versions() -> dict[str, str]:

@@ -1,0 +1,451 @@
+"""Least squares on a table: from a population to its errors, from a vector to a network."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from symbreak import _kernels, network
+from symbreak._polish import (
+    EvidencePolisher,
+    Linearisation,
+    Polisher,
+    check_polish_memory,
+    jacobian_cost,
+)
+from symbreak._support.blas import single_threaded_blas
+from symbreak._support.checks import (
+    Array,
+    check_count,
+    check_finite,
+    check_kind,
+    check_memory,
+    check_population,
+    check_theta,
+)
+from symbreak._support.compile import notice_of_compilation
+from symbreak.models import Model
+from symbreak.objectives._base import Found, Objective
+from symbreak.optimizers import State
+from symbreak.problems import Problem, Ridge
+
+#: Each has its own scratch; no machine has so many cores.
+MAX_THREADS = 4_096
+#: Samples that networks are compared on.
+MAX_SAMPLES = 1_000
+#: Outputs are the same if they differ, in the root mean square, by less than this part of the
+#: residual of the better one. Errors below the other number, of targets with variance 1, are as
+#: good as none: two such fits are the same.
+SAME, EXACT = 0.3, 1e-6
+
+
+def check_threads(threads: int) -> int:
+    """Return a number of threads; 0 is one per core."""
+    n = check_count("threads", threads, 0) or os.cpu_count() or 1
+    if n > MAX_THREADS:
+        raise ValueError(
+            f"threads must be at most {MAX_THREADS:,}, got {threads:,}; 0 is one per core."
+        )
+    return n
+
+
+class LeastSquares(Objective):
+    """Errors of candidate networks on the training set of a problem.
+
+    Call it with a population (N_p, D); it returns errors (N_p,): mean squared error of the
+    network with its best output layer, plus the ridge if the problem has one and the penalty
+    outside the feasible ball. An error that is not finite is infinite.
+
+    The first one in a process loads the compiled kernels, or compiles them, which takes some
+    seconds and is said on standard error.
+
+    Args:
+        problem: What to train on.
+        threads: Candidates are divided among this many threads; 0 means one per core. The
+            errors do not depend on it, bit by bit.
+
+    Attributes:
+        ridge: The problem's, or that of ``with_ridge``.
+    """
+
+    can_polish = True
+
+    def __init__(self, problem: Problem, *, threads: int = 1) -> None:
+        check_kind("problem", problem, Problem, "as load_problem makes")
+        self.threads = check_threads(threads)
+        check_memory(
+            f"{self.threads:,} evaluations at a time of a {problem.topology} network on "
+            f"{len(problem.train):,} samples",
+            self.threads * _scratch_bytes(problem),
+            "use fewer threads or samples, or a smaller network",
+        )
+        prepare_kernels()
+        self.problem, self.topology, self.name = problem, problem.topology, problem.name
+        if problem.description:  # one that others know by its name
+            self.origin = {"problem": problem.name}
+        self.max_evaluations = problem.max_evaluations
+        self.validates, self.tests = problem.validation is not None, problem.test is not None
+        self.cost = network.evaluation_cost(problem.topology, len(problem.train))
+        self._sizes = np.array(problem.topology.sizes)
+        weights = problem.train.weights
+        self._roots = np.ones(len(problem.train)) if weights is None else np.sqrt(weights)
+        self._set_ridge(problem.ridge)
+        self._begin_process()
+
+    def _set_ridge(self, ridge: Ridge) -> None:
+        self.ridge = ridge
+        self._objective = _objective(self.problem, ridge.alpha)
+        n_ridge = self.topology.hidden[-1] if ridge.alpha > 0 else 0
+        self._XT = _sample_rows(self.problem.train.X, n_ridge)
+        self._YT = _sample_rows(self.problem.train.y, n_ridge)
+        self._scratch = [self._new_scratch() for _ in range(self.threads)]
+
+    def with_ridge(self, alpha: float) -> LeastSquares:
+        """The same with a ridge that is given; they share their arrays, and take turns."""
+        self.linearisation  # noqa: B018  (made now, it is shared)
+        other = copy.copy(self)
+        if alpha > 0 and self.alpha > 0:
+            other.ridge, other._objective = Ridge(alpha), _objective(self.problem, alpha)
+        else:
+            other._set_ridge(Ridge(alpha))
+        return other
+
+    @property
+    def digest(self) -> str:  # type: ignore[override]
+        """That of the problem."""
+        return self.problem.digest
+
+    @property
+    def alpha(self) -> float:  # type: ignore[override]
+        """The ridge."""
+        return self.ridge.alpha
+
+    @property
+    def sets_ridge(self) -> bool:  # type: ignore[override]
+        """Whether polishes set the ridge."""
+        return self.ridge.sets_itself
+
+    @cached_property
+    def units(self) -> Array | None:  # type: ignore[override]
+        """What searches before a polish measure each weight in; None if all are 1, as in the paper.
+
+        The paper's ball is made for weights of size 1. Without it, those of the first layer are
+        smaller, so that a sum of n inputs is no larger than one of them: neurons that begin
+        saturated mostly end worse.
+        """
+        if self.problem.rescale != "none":
+            return None
+        units = np.ones(self.topology.dim)
+        rows, columns = self.topology.shapes[0]
+        units[: rows * columns] = 1 / math.sqrt(columns - 1)
+        return units
+
+    def population_size(self, family: str) -> int | None:
+        """The problem's own."""
+        return self.problem.population_size.get(family)
+
+    @property
+    def iteration_cost(self) -> int:  # type: ignore[override]
+        """That of a Jacobian and the step it gives."""
+        shift = self.problem.output_shift
+        return jacobian_cost(self.topology, len(self.problem.train), output_shift=shift)
+
+    def for_thread(self) -> LeastSquares:
+        """Another one, with scratch of its own."""
+        return LeastSquares(self.problem)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _made_again, (self.problem, self.threads, self.ridge)
+
+    def check_polish(self) -> None:
+        """Refuse errors that are no least squares, and what would not fit the memory."""
+        self._check_polish()
+        prepare_polish()
+
+    def _check_polish(self) -> None:
+        if self.problem.output_error != "linear":
+            raise ValueError(
+                "a polish needs least squares: output_error must be 'linear', got "
+                f"{self.problem.output_error!r}; use a method without one, or polish='none'."
+            )
+        check_polish_memory(self.problem)
+
+    @cached_property
+    def linearisation(self) -> Linearisation:
+        """What polishes of this objective share, one after the other."""
+        self._check_polish()
+        return Linearisation(self.problem)
+
+    def polisher(self, theta: Array, *, max_iterations: int, max_evaluations: int) -> Polisher:
+        """Levenberg-Marquardt, with a ridge that sets itself if it shall."""
+        kind = EvidencePolisher if self.sets_ridge else Polisher
+        return kind(self, theta, max_iterations=max_iterations, max_evaluations=max_evaluations)
+
+    def resumed_polisher(self, state: State) -> Polisher:
+        """The polisher of ``state()``."""
+        return (EvidencePolisher if self.sets_ridge else Polisher).from_state(self, state)
+
+    def _begin_process(self) -> None:
+        """Threads and the state of locks do not survive a fork: each process has its own."""
+        self._process = os.getpid()
+        self._lock = threading.Lock()  # callers in several threads share the scratch
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+
+    def __call__(self, population: ArrayLike) -> Array:
+        """Errors (N_p,) of a population (N_p, D)."""
+        candidates = check_population(population, self.problem.topology.dim)
+        if self._process != os.getpid():
+            self._begin_process()
+        with self._lock:
+            return self._errors(candidates)
+
+    def _errors(self, candidates: Array) -> Array:
+        errors = np.empty(len(candidates))
+        if self._pool is None:
+            self._fill(errors, candidates, 0)
+        else:
+            parts = np.array_split(np.arange(len(candidates)), self.threads)
+            jobs = [
+                self._pool.submit(
+                    self._fill, errors[p[0] : p[-1] + 1], candidates[p[0] : p[-1] + 1], t
+                )
+                for t, p in enumerate(parts)
+                if len(p)
+            ]
+            for job in jobs:
+                job.result()
+        return errors
+
+    def _fill(self, errors: Array, candidates: Array, thread: int) -> None:
+        _kernels.errors_into(
+            errors,
+            candidates,
+            self._sizes,
+            self._XT,
+            self._YT,
+            self._roots,
+            self._objective,
+            *self._scratch[thread],
+        )
+
+    def _new_scratch(self) -> tuple[Array, Array, Array]:
+        sizes = self.problem.topology.sizes
+        buffer = (max(sizes), _kernels.SAMPLE_BLOCK)
+        n_columns = sizes[-2] + int(self.problem.output_shift) + sizes[-1]
+        return _aligned(buffer), _aligned(buffer), _aligned((n_columns, self._XT.shape[1]))
+
+    def evaluated(self, theta: ArrayLike) -> tuple[Array, float]:
+        """The vector at which ``theta`` (D,) is evaluated, and its penalty."""
+        theta = check_theta(theta, self.problem.topology.dim)
+        vector = np.empty_like(theta)
+        penalty = _kernels.feasible(theta, self._objective.rescale, vector)
+        return vector, float(penalty)
+
+    @single_threaded_blas
+    def model(self, theta: ArrayLike, output_weights: Array | None = None) -> Model:
+        """The complete network at which ``theta`` (D,) is evaluated.
+
+        Its output weights are those of the least squares that the error stands for, sample weights
+        and ridge included; weights of classes are fitted to targets rescaled by 20 (Section 2).
+        Those that are given are for targets 0 and 1, and rescaled here.
+        """
+        check_finite("theta", check_theta(theta, self.topology.dim))
+        problem, scale = self.problem, self._class_scale
+        if output_weights is None:
+            vector, V = self.evaluated(theta)[0], None
+        else:
+            vector, V = np.array(theta), output_weights * scale
+        if V is None:
+            train, shift = problem.train, problem.output_shift
+            A = network.hidden_outputs(vector, problem.topology, train.X, shift=shift)
+            check_finite("the hidden outputs of theta", A)
+            V = network.fit_output_weights(
+                A, scale * train.y, train.weights, self.alpha, shift=shift
+            )
+        return Model(
+            topology=problem.topology,
+            task=problem.task,
+            theta=vector,
+            output_weights=V,
+            inputs=problem.inputs,
+            targets=problem.targets,
+            output="tanh" if problem.classes else "linear",
+            classes=problem.classes,
+            feature_names=problem.feature_names,
+            target_names=problem.target_names,
+        )
+
+    @property
+    def _class_scale(self) -> float:
+        """What targets are multiplied by before output weights are fitted (Section 2)."""
+        return network.CLASS_SCALE if self.problem.classes else 1.0
+
+    @single_threaded_blas
+    def network_error(self, model: Model, *, with_ridge: bool = True) -> float:
+        """Error of a complete network on the training set, without the penalty.
+
+        Errors with different ridges cannot be compared; those without are the plain ones. That of
+        probabilities is by how much they differ from 0 and 1.
+        """
+        problem, train, scale = self.problem, self.problem.train, self._class_scale
+        if model.output == "softmax":
+            outputs = model.outputs(problem.inputs.undo(train.X))
+            return network.mean_square(outputs - train.y, train.weights)
+        error = network.outputs_error(
+            model.weighted_sums(train.X), train.y, problem.output_error, scale, train.weights
+        )
+        if with_ridge and self.alpha > 0:
+            error += network.ridge(
+                *(model.theta, model.topology, model.output_weights / scale),
+                *(self.alpha, train.total_weight),
+                shift=problem.output_shift,
+            )
+        return error
+
+    def validation_error(self, model: Model) -> float:
+        """Error on the validation set."""
+        assert self.problem.validation is not None
+        return model.error_on(self.problem.validation)
+
+    def other_errors(self, model: Model) -> tuple[float, float]:
+        """Errors on the training and on the test set; NaN if there is none."""
+        test = self.problem.test
+        return model.error_on(self.problem.train), np.nan if test is None else model.error_on(test)
+
+    def found(
+        self, theta: Array, error: float, reason: str, polisher: Polisher | None = None
+    ) -> Found:
+        """What to keep of a start: its network, and its evidence where the ridge set itself.
+
+        Of one that stalled there is no signature: it was given up.
+        """
+        if isinstance(polisher, EvidencePolisher):
+            return self._of_evidence(polisher, error, reason)
+        if reason == "stalled" or error == np.inf:
+            return Found(theta.copy(), error, error, reason, alpha=self.alpha)
+        model = self.model(theta)
+        return Found(
+            theta=theta.copy(),
+            error=error,
+            score=error,
+            reason=reason,
+            output_weights=model.output_weights / self._class_scale,
+            signature=self._signature(model),
+            alpha=self.alpha,
+        )
+
+    def _of_evidence(self, polisher: EvidencePolisher, error: float, reason: str) -> Found:
+        found = polisher.evidence()
+        if found.output_weights is None:
+            return Found(found.theta, error, -found.log_evidence, reason, alpha=found.alpha)
+        model = self.model(found.theta, found.output_weights)
+        return Found(
+            theta=found.theta,
+            error=self.network_error(model, with_ridge=False),
+            score=-found.log_evidence,
+            reason=reason,
+            output_weights=found.output_weights,
+            signature=self._signature(model),
+            alpha=found.alpha,
+            n_effective=found.n_effective,
+            noise=found.noise,
+            log_evidence=found.log_evidence,
+        )
+
+    def _signature(self, model: Model) -> Array:
+        return model.weighted_sums(self.problem.train.X[:MAX_SAMPLES]) / self._class_scale
+
+    def is_same(self, better: Found, other: Found) -> bool:
+        """Whether two starts ended in the same function, or both in a fit of everything.
+
+        Weights, even aligned ones, may differ along flat valleys.
+        """
+        if max(better.error, other.error) < EXACT:
+            return True
+        difference = float(np.mean((better.signature - other.signature) ** 2))
+        return bool(difference <= SAME**2 * max(better.error, np.finfo(float).tiny))
+
+
+def _made_again(problem: Problem, threads: int, ridge: Ridge) -> LeastSquares:
+    """What another process makes of it."""
+    objective = LeastSquares(problem, threads=threads)
+    if ridge != problem.ridge:
+        objective._set_ridge(ridge)
+    return objective
+
+
+def _scratch_bytes(problem: Problem) -> int:
+    """What a thread needs: two layers of a block of samples, and the last one of all samples."""
+    sizes, n_samples = problem.topology.sizes, len(problem.train)
+    n_rows = n_samples + (sizes[-2] if problem.ridge.alpha > 0 else 0) + _kernels.PADDING
+    return 8 * (2 * max(sizes) * _kernels.SAMPLE_BLOCK + (sizes[-2] + 1 + sizes[-1]) * n_rows)
+
+
+def _objective(problem: Problem, alpha: float) -> _kernels.Objective:
+    train, activation = problem.train, problem.topology.activation
+    if activation not in _kernels.COMPILED:
+        known = ", ".join(map(str, _kernels.COMPILED))
+        raise ValueError(f"activation {activation} has no compiled code; known are {known}.")
+    return _kernels.Objective(
+        n_samples=len(train),
+        total_weight=train.total_weight,
+        activation=activation.code,
+        rescale=_kernels.RESCALES[problem.rescale],
+        output_shift=bool(problem.output_shift),
+        output_tanh=problem.output_error == "tanh",
+        weighted=train.weights is not None,
+        alpha=alpha,
+    )
+
+
+@cache
+def prepare_kernels() -> None:
+    """Load the compiled kernels, or compile them (5 s), once per process."""
+    rows, buffer = np.zeros((1, _kernels.PADDING)), np.zeros((1, _kernels.SAMPLE_BLOCK))
+    with notice_of_compilation(_kernels.errors_into):
+        _kernels.errors_into(
+            np.zeros(1),
+            np.zeros((1, 2)),
+            np.ones(3, dtype=np.int64),
+            rows,
+            rows,
+            np.ones(1),
+            _kernels.Objective(1, 1.0, 0, 0, False, False, False, 0.0),
+            buffer,
+            buffer.copy(),
+            np.zeros((2, _kernels.PADDING)),
+        )
+
+
+@cache
+def prepare_polish() -> None:
+    """The same for what a polish needs, on a network that is no trouble."""
+    X = np.linspace(-1, 1, 8)[:, None]
+    objective = LeastSquares(Problem.from_arrays(X, np.sin(3 * X), hidden=(2,)))
+    with notice_of_compilation(_kernels.errors_into):
+        polisher = objective.polisher(np.ones(4), max_iterations=4, max_evaluations=1_000)
+        while not polisher.finished:
+            polisher.step()
+
+
+def _sample_rows(values: Array, n_ridge: int = 0) -> Array:
+    """Transpose (K, n) to n padded rows of samples and a ridge, as the kernels want them."""
+    K, n = values.shape
+    rows = _aligned((n, -(-(K + n_ridge) // _kernels.PADDING) * _kernels.PADDING))
+    rows[:, :K] = values.T
+    return rows
+
+
+def _aligned(shape: tuple[int, int]) -> Array:
+    """Zeros that start on a cache line."""
+    size = shape[0] * shape[1]
+    store = np.zeros(size + 8)
+    start = (-store.ctypes.data % 64) // 8
+    return store[start : start + size].reshape(shape)

@@ -69,7 +69,7 @@ def check_kind(name: str, value: object, kind: type[Kind], how: str) -> Kind:
 
 
 def check_text(name: str, value: object) -> str:
-    """Return ``value`` if it is a text."""
+    """Return ``value`` if it is a string."""
     return check_kind(name, value, str, "a string")
 
 

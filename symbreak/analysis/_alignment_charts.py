@@ -21,7 +21,7 @@ from symbreak.analysis._style import GREY, styled, titled
 from symbreak.symmetry import AlignedDraws
 from symbreak.symmetry.networks import Comparison
 
-#: More draws of a weight are a blot.
+#: More draws of a weight would hide each other.
 MAX_DRAWS = 1_000
 
 

@@ -189,7 +189,7 @@ def part_box_charts(
 
 
 def _parts_of(frame: pd.DataFrame) -> dict[str, str]:
-    """Those parts of the data on which there are errors."""
+    """The parts of the data on which there are errors."""
     return {
         column: name
         for column, name in PARTS.items()
@@ -273,7 +273,7 @@ def _hover(data: pd.DataFrame, x: alt.X, view: str, methods: list[str]) -> alt.C
     fields = [f"m{number}" for number in range(len(methods))]
     table = texts.set_axis(fields, axis=1).reset_index()
     table["until"] = table["evaluations"].shift(-1, fill_value=table["evaluations"].iloc[-1])
-    # Not the nearest point: Vega-Lite 6 finds no texts for the tooltip of that.
+    # Not the nearest point: Vega-Lite 6 finds no strings for its tooltip.
     near = alt.selection_point(
         name=f"near_{view}",
         fields=["evaluations"],

@@ -129,7 +129,7 @@ def distinct_styles(methods: Iterable[str]) -> dict[str, Style]:
 
 
 def drawn(styles: Styles, methods: Iterable[str]) -> dict[str, Style]:
-    """Those of ``styles`` that are among some methods, in the same order."""
+    """The styles of some methods, in the order of ``styles``."""
     there = set(methods)
     return {method: style for method, style in styles.items() if method in there}
 

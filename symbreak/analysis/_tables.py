@@ -19,7 +19,7 @@ Columns = Mapping[str, str | Callable[[Row], str]]
 
 
 def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
-    """The tables of a problem: title, text, columns and rows of texts; empty ones are left out."""
+    """The tables of a problem: title, text, columns and rows; empty ones are left out."""
     for title, text, frame, columns in (
         ("Errors", "", results.summary, _ERRORS),
         (
@@ -260,7 +260,7 @@ def markdown_table(results: Results) -> str:
 
 
 def latex_table(results: Results) -> str:
-    """The same for a paper; needs no package."""
+    """The table in LaTeX, which needs no package."""
     methods, cells = table_methods(results), _cells(results)
     lines = [rf"\begin{{tabular}}{{l{'c' * len(methods)}}}", r"\hline"]
     lines.append(" & ".join(["problem", *map(_escape_latex, methods)]) + r" \\")

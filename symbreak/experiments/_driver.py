@@ -316,7 +316,7 @@ class _Driver:
         while len(self._in_flight) < room and (runs := self._next()):
             self._submit(runs)
         if not self._in_flight and self._suspects:
-            self._submit([self._suspects.pop()], alone=True)  # so that it is clear who kills
+            self._submit([self._suspects.pop()], alone=True)  # a death then tells which run kills
         return bool(self._in_flight)
 
     def _next(self) -> list[RunSpec]:

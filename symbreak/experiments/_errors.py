@@ -42,7 +42,7 @@ _MEANINGS = {
     "malformed": "it is damaged. Restore a copy, or merge the shards again",
     "disk i/o error": "reading or writing failed. Is the disk full or damaged",
     "no such": "it is damaged: its tables are not those of a store. Restore a copy",
-    "decode": "it is damaged: a text in it is not UTF-8. Restore a copy",
+    "decode": "it is damaged: a string in it is not UTF-8. Restore a copy",
 }
 
 

@@ -32,7 +32,7 @@ def import_modules(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def own_names(methods: Iterable[str], problems: Iterable[str]) -> list[tuple[str, str]]:
-    """Those that symbreak does not bring: ``("method", name)`` and ``("problem", name)``."""
+    """What is not of symbreak itself: ``("method", name)`` and ``("problem", name)``."""
     own = [("method", name) for name in methods if not is_built_in_method(name)]
     return own + [("problem", name) for name in problems if not is_built_in_problem(name)]
 

@@ -174,7 +174,7 @@ def check_seed(name: str, value: object) -> int:
 
 
 def check_table(name: str, value: object) -> None:
-    """Raise unless ``value`` is a dictionary with texts as keys."""
+    """Raise unless ``value`` is a dictionary with strings as keys."""
     kind = isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
     if not kind:
         raise ValueError(f"{name} must be a dictionary with names as keys, got {shown(value)}.")

@@ -279,7 +279,7 @@ def _likeliest(samples: Mapping[str, list[Row]]) -> str:
     """The delimiter that explains the first rows best."""
     likely = {delimiter: _likelihood(rows, delimiter) for delimiter, rows in samples.items()}
     if likely.get("\t", (False,))[0]:
-        likely.pop(" ", None)  # texts between tabs may hold blanks
+        likely.pop(" ", None)  # strings between tabs may hold blanks
     return max(likely, key=likely.__getitem__)
 
 

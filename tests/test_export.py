@@ -88,7 +88,7 @@ def compiled(tmp_path):
         source.write_text(to_c(model, name, real), encoding="ascii")
         flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-fPIC", "-shared"]
         command = ["gcc", *flags, source, "-o", library, "-lm"]
-        subprocess.run(command, check=True, timeout=60)
+        subprocess.run(command, check=True, timeout=300)
         return ctypes.CDLL(str(library))
 
     return build
@@ -194,7 +194,7 @@ def test_python_needs_the_standard_library_only(tmp_path):
         "-c",
         f"import sys; sys.path.append({str(tmp_path)!r}); {code}",
     ]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     expected = MODELS["tanh"].predict([[1.0, 2, 3]])[0]
     assert json.loads(result.stdout) == pytest.approx(expected.tolist(), rel=1e-12)
 

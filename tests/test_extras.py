@@ -41,7 +41,7 @@ def test_without_extras_everything_else_loads_and_what_is_missing_says_what_to_i
 ):
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", SCRIPT]
-    options = {"capture_output": True, "text": True, "timeout": 120}
+    options = {"capture_output": True, "text": True, "timeout": 300}
     done = subprocess.run(command, env=environment, cwd=tmp_path, **options)
     assert done.returncode == 0, done.stderr
     estimators, analysis, cluster = done.stdout.splitlines()

@@ -148,7 +148,7 @@ assert same and os.waitpid(child, 0)[1] == 0
 """
     subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
-        timeout=60,
+        timeout=300,
         check=True,
     )
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, nullcontext
+from functools import cache
 from itertools import count, repeat, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -389,6 +390,7 @@ def _agreement(results: Results) -> list[dict[str, Any]]:
     return [row for row in families if row["winner_here"] and row["problem"] not in short]
 
 
+@cache
 def _javascript() -> str:
     """Vega, Vega-Lite and Vega-Embed in one script, from the package that renders figures."""
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

@@ -8,7 +8,7 @@ SWITCHES = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-DEADLINE = 60
+DEADLINE = 300
 
 
 class Page:

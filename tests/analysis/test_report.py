@@ -201,7 +201,7 @@ def test_a_mixture_of_machines_is_said_where_it_is(store):
 def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):
     def symbreak(*arguments):
         command = [sys.executable, "-m", "symbreak", "report", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     result = symbreak(store, "--out", tmp_path / "r", "--figures", "svg")
     assert result.returncode == 0, result.stderr
@@ -276,13 +276,13 @@ def processes_of(group):
 def test_a_killed_report_leaves_no_process_behind(store, tmp_path):
     command = [sys.executable, "-m", "symbreak", "report", str(store), "--out", str(tmp_path / "r")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     # Beside it a tracker of resources and a server that forks; the next one is a helper.
     while len(processes_of(process.pid)) < 4 and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(processes_of(process.pid)) >= 4
     process.kill()
-    process.wait(timeout=60)
+    process.wait(timeout=300)
     while processes_of(process.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert processes_of(process.pid) == []
@@ -293,11 +293,11 @@ def interrupted(store, folder):
     command = [sys.executable, "-m", "symbreak", "report", str(store), "--out", str(folder)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, start_new_session=True) as process:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not folder.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
     return process.returncode, err
 
 

@@ -106,7 +106,7 @@ def test_a_page_has_its_chart_in_the_middle_and_panels_in_line(page, tmp_path):
     page.open(tmp_path / "a.html")
     all_of = "[...document.querySelectorAll(arguments[0])]"
     boxes = f"return {all_of}.map(element => element.getBoundingClientRect())"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not (chart := page.run(boxes, "svg.marks")):
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -12,7 +12,7 @@ import pytest
 from symbreak.experiments import Store, StudySpec, run_study
 
 TEXT = 'problems = ["syn5"]\nmethods = ["DE", "DE-SB"]\nrepetitions = 2\nbudgets = { syn5 = 800 }'
-DEADLINE = 120
+DEADLINE = 300
 
 
 @pytest.fixture

@@ -494,7 +494,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder):
     rows = "".join(f"{i},{i}\n" for i in range(50_000))
     (folder / "long.csv").write_text(f"area,{NASTY}\n{rows}")
     command = f"{sys.executable} -m symbreak predict house.json long.csv | head -1"
-    options = {"capture_output": True, "text": True, "timeout": 120, "cwd": folder}
+    options = {"capture_output": True, "text": True, "timeout": 300, "cwd": folder}
     result = subprocess.run(command, shell=True, **options)
     assert result.stdout == "price\n"
     assert not result.stderr

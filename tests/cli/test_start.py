@@ -12,7 +12,7 @@ import pytest
 from symbreak.cli import COMMANDS, load_command
 
 HEAVY = ("numpy", "numba", "scipy", "pandas")
-DEADLINE = 60
+DEADLINE = 300
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])

@@ -6,7 +6,7 @@ import time
 
 from symbreak.experiments import Store, StoreError, check_store
 
-DEADLINE = 120
+DEADLINE = 300
 
 
 def results(path):

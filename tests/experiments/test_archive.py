@@ -177,7 +177,7 @@ def test_the_command_line_archives_a_store_and_leaves_out_what_is_archived(tmp_p
     )
     for step in steps:
         command = [sys.executable, "-m", "symbreak", *map(str, step)]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert result.returncode == 0, result.stderr
     with Store(tmp_path / "b.db") as opened:
         assert set(opened.runs()["problem"]) == {"sinc"}

@@ -181,7 +181,7 @@ def test_a_kill_while_a_store_is_made_leaves_nothing_broken(tmp_path):
         process = start_python(MAKE + loop, folder)
         time.sleep(after)
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         for path in folder.glob("*.db"):
             Store(path).close()
             assert check_store(path) == []
@@ -202,6 +202,6 @@ def test_several_processes_may_make_a_store_at_once(tmp_path):
     code = MAKE + "[Store(f'{sys.argv[1]}/{i}.db').close() for i in range(20)]"
     processes = [start_python(code, tmp_path) for _ in range(3)]
     for process in processes:
-        _, error = process.communicate(timeout=120)
+        _, error = process.communicate(timeout=300)
         assert process.returncode == 0, error
     assert all(check_store(path) == [] for path in tmp_path.glob("*.db"))

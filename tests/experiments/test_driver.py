@@ -16,6 +16,7 @@ from symbreak.experiments import ExecutorError, Store, StoreError, StudySpec, _d
 from symbreak.experiments._driver import only_driver
 from symbreak.experiments._imports import import_modules
 from symbreak.experiments._run import describe_here, run_slice
+from tests.cli.shell import symbreak_here
 from tests.experiments import processes
 from tests.experiments.processes import DEADLINE, is_begun, results, start_study, wait_for
 from tests.reliability.kill_study import workers_of
@@ -66,27 +67,22 @@ def kill(pid):
     return True
 
 
-@pytest.mark.parametrize("workers", [2, 4])
-def test_any_number_of_workers_gives_the_same_results(study, uninterrupted, tmp_path, workers):
-    result = run_study(StudySpec.load(study), tmp_path / "a.db", workers=workers)
+def test_any_number_of_workers_gives_the_same_results(study, uninterrupted, tmp_path):
+    result = run_study(StudySpec.load(study), tmp_path / "a.db", workers=4)
     assert result.finished == 12
     assert results(tmp_path / "a.db") == uninterrupted
 
 
-def test_a_run_that_is_there_is_not_done_again(study, uninterrupted, tmp_path):
+def test_on_run_tells_of_every_run_and_one_that_is_there_is_not_done_again(study, tmp_path):
     spec, seen = StudySpec.load(study), []
-    run_study(spec, tmp_path / "a.db", workers=2)
+    run_study(spec, tmp_path / "a.db", workers=2, on_run=seen.append)
+    finished = [update.run.key for update in seen if update.status == "finished"]
+    assert sorted(finished) == sorted(run.key for run in spec.runs())
+    seen.clear()
     again = run_study(spec, tmp_path / "a.db", workers=2, on_run=seen.append)
     assert again == (0, 0, False)
     assert seen == []
     assert [file.name for file in tmp_path.iterdir()] == ["a.db"]  # nothing is left beside it
-
-
-def test_on_run_tells_of_every_run(study, tmp_path):
-    seen = []
-    run_study(StudySpec.load(study), tmp_path / "a.db", workers=2, on_run=seen.append)
-    finished = [update.run.key for update in seen if update.status == "finished"]
-    assert sorted(finished) == sorted(run.key for run in StudySpec.load(study).runs())
 
 
 def test_a_script_without_a_guard_or_a_file_can_run_a_study(study, uninterrupted, tmp_path):
@@ -103,9 +99,8 @@ def test_a_script_without_a_guard_or_a_file_can_run_a_study(study, uninterrupted
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers through /proc")
-@pytest.mark.parametrize("seed", [0, 1])
-def test_killed_workers_are_replaced_and_nothing_is_lost(study, uninterrupted, tmp_path, seed):
-    rng, store, killed = random.Random(seed), tmp_path / "a.db", 0
+def test_killed_workers_are_replaced_and_nothing_is_lost(study, uninterrupted, tmp_path):
+    rng, store, killed = random.Random(0), tmp_path / "a.db", 0
     with start(study, store) as process:
         try:
             for latest in (0.3, 1.5, 1.5):  # the first while it still imports, so it does die
@@ -119,8 +114,7 @@ def test_killed_workers_are_replaced_and_nothing_is_lost(study, uninterrupted, t
     assert results(store) == uninterrupted
 
 
-@pytest.mark.parametrize("victim", ["driver", "group"])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("victim", "seed"), [("driver", 0), ("group", 1)])
 def test_a_killed_study_goes_on_where_it_was(study, uninterrupted, tmp_path, victim, seed):
     rng, store = random.Random(seed), tmp_path / "a.db"
     for _ in range(3):
@@ -161,7 +155,7 @@ def test_ctrl_c_stops_in_seconds_with_checkpoints(study, uninterrupted, tmp_path
     pressed = time.monotonic()
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     out, _ = finish(process, code=130)
-    assert time.monotonic() - pressed < 10
+    assert time.monotonic() - pressed < 60  # two, unless the machine is busy
     assert "nothing is lost" in out
     with Store(store) as opened:
         assert opened.count("run") < 12
@@ -175,7 +169,7 @@ def test_ctrl_c_twice_stops_at_once_and_nothing_is_lost(study, uninterrupted, tm
     wait_for(is_begun(store))
     for _ in range(2):
         os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in err
     finish(start(study, store))
@@ -230,11 +224,10 @@ def test_a_bad_shard_is_refused(tmp_path, shard):
 
 
 def test_shards_joined_equal_the_whole(study, uninterrupted, tmp_path):
-    for i in (1, 2, 3):
-        run_study(StudySpec.load(study), tmp_path / f"{i}.db", workers=2, shard=(i, 3))
-    sources = [str(tmp_path / f"{i}.db") for i in (1, 2, 3)]
-    command = [sys.executable, "-m", "symbreak", "store", "merge", str(tmp_path / "all.db")]
-    subprocess.run([*command, *sources], check=True, timeout=DEADLINE)
+    for i in (1, 2):
+        run_study(StudySpec.load(study), tmp_path / f"{i}.db", workers=1, shard=(i, 2))
+    sources = [str(tmp_path / f"{i}.db") for i in (1, 2)]
+    assert symbreak_here("store", "merge", tmp_path / "all.db", *sources).returncode == 0
     assert results(tmp_path / "all.db") == uninterrupted
 
 
@@ -280,13 +273,14 @@ def test_a_run_that_raises_is_recorded_and_can_be_tried_again(tmp_path):
     ],
 )
 def test_bad_options_are_refused(study, tmp_path, options, message):
-    _, err = finish(start(study, tmp_path / "a.db", *options), code=2)
-    assert message in " ".join(err.split())
+    done = symbreak_here("study", study, "--store", tmp_path / "a.db", *options)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_dry_run_runs_nothing_and_leaves_nothing(study, tmp_path):
-    out, _ = finish(start(study, tmp_path / "a.db", "--dry-run"))
+    out = symbreak_here("study", study, "--store", tmp_path / "a.db", "--dry-run").stdout
     assert "12 runs to do of 12" in out
     assert "nothing was run" in out
     assert list(tmp_path.iterdir()) == []

@@ -42,7 +42,7 @@ def bump(rng):
     return x, np.exp(-(x**2))
 """
 
-STUDY = 'problems = ["bump"]\nmethods = ["RS", "DE-SB"]\nrepetitions = 2\n'
+STUDY = 'problems = ["bump"]\nmethods = ["RS", "DE-SB"]\nrepetitions = 2\nbudgets.bump = 20_000\n'
 
 SCRIPT = """
 from symbreak.experiments import run_study

@@ -119,7 +119,7 @@ def test_a_run_continued_in_another_process_is_identical(method, tmp_path):
     plain = {k: v for k, v in state.items() if k not in arrays}
     np.savez(tmp_path / "state.npz", json=json.dumps(plain), **arrays)
     command = [sys.executable, "-c", CONTINUE, tmp_path / "state.npz", tmp_path / "next.npy"]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=300)
     assert np.array_equal(np.load(tmp_path / "next.npy"), advance(whole, 4, evaluate).ask())
 
 

@@ -459,7 +459,7 @@ def test_the_kernels_give_the_same_without_the_compiler(tmp_path):
         files.append(tmp_path / f"{disable}.npy")
         environment = {**os.environ, "NUMBA_DISABLE_JIT": disable}
         command = [sys.executable, "-c", SCRIPT, str(files[-1])]
-        subprocess.run(command, env=environment, check=True, timeout=120)
+        subprocess.run(command, env=environment, check=True, timeout=300)
     compiled, interpreted = map(np.load, files)
     assert compiled == pytest.approx(interpreted, rel=1e-6)
 

@@ -75,7 +75,7 @@ def test_everything_loads_and_a_store_is_made_without_what_windows_lacks(tmp_pat
     loaded_before = [name for name in EXTRAS if find_spec(name)]
     command = [sys.executable, "-c", WINDOWS + SCRIPT.format(names=names, extras=EXTRAS)]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    options = {"capture_output": True, "text": True, "timeout": 120}
+    options = {"capture_output": True, "text": True, "timeout": 300}
     done = subprocess.run([*command, *loaded_before], env=environment, cwd=tmp_path, **options)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("symbreak ")

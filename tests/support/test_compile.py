@@ -27,7 +27,7 @@ print(twice(21), len(twice.stats.cache_hits), is_kept(twice))
 """
 
 
-def run(command, folder, timeout=120, **variables):
+def run(command, folder, timeout=300, **variables):
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     done = subprocess.run(
         [sys.executable, *command],

@@ -13,7 +13,7 @@ import pytest
 
 from symbreak._support.workers import WorkerDiedError, WorkerProcesses
 
-DEADLINE = 60
+DEADLINE = 300
 
 
 class UnreadableError(Exception):

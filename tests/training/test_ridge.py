@@ -48,7 +48,7 @@ def test_classes_that_overlap_get_a_larger_ridge():
     )
     start = found(problem)
     held = validated(problem, start)
-    assert held.alpha > 10 * start.alpha
+    assert held.alpha > 3 * start.alpha  # 16 times; it goes in steps of 3
     assert held.n_effective < 0.5 * start.n_effective
 
 

@@ -189,7 +189,7 @@ def test_blas_threads_do_not_change_results(tmp_path):
         files.append(tmp_path / f"{threads}.npz")
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads}
         command = [sys.executable, "-c", script, files[-1]]
-        subprocess.run(command, env=environment, check=True, timeout=120)
+        subprocess.run(command, env=environment, check=True, timeout=300)
     one, two = map(np.load, files)
     assert np.array_equal(one["theta"], two["theta"])
     assert np.array_equal(one["weights"], two["weights"])

@@ -631,6 +631,11 @@ def test_weights_and_values_at_the_limit_of_floats_warn_of_nothing():
         huge.predict(pd.DataFrame({"a": LINE[:, 0], "b": 1}))
 
 
+def test_a_table_wider_than_small_networks_are_is_refused_at_once():
+    with pytest.raises(ValueError, match=r"X has 1,000,000 columns, more than 20,000"):
+        quick(EvolvedMLPRegressor, np.zeros((12, 1_000_000)), WAVE[:12])
+
+
 def test_booleans_in_objects_are_classes():
     fitted = quick(EvolvedMLPClassifier, LINE, (WAVE > 0).astype(object))
     assert fitted.classes_.tolist() == [False, True]

@@ -212,6 +212,18 @@ def as_matrix(name: str, values: ArrayLike, shape: str = "(K, d)") -> Array:
     return matrix
 
 
+#: Small networks have fewer inputs; more would take minutes before anything is said.
+MAX_COLUMNS = 20_000
+
+
+def check_width(name: str, n_columns: int) -> None:
+    """Raise if a table is too wide."""
+    if n_columns > MAX_COLUMNS:
+        raise ValueError(
+            f"{name} has {n_columns:,} columns, more than {MAX_COLUMNS:,}; take a part of them."
+        )
+
+
 def check_finite(name: str, values: Array) -> None:
     """Raise unless every entry is finite; say how many are not and where the first one is."""
     finite = np.isfinite(values)

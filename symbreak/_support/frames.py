@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symbreak._support.checks import Array, as_floats, check_unmasked, did_you_mean, nearest, shown
+from symbreak._support.checks import (
+    Array,
+    as_floats,
+    check_unmasked,
+    check_width,
+    did_you_mean,
+    nearest,
+    shown,
+)
 
 #: What columns are called that nobody named.
 NUMBERED = re.compile(r"[xy]\d+")
@@ -43,9 +51,11 @@ def check_columns(name: str, values: ArrayLike) -> ArrayLike:
 
     Raises:
         ValueError: if a column of a frame holds anything else, with its name; or if an array holds
-            dates or times, which NumPy would convert, or masked entries, which it would use.
+            dates or times, which NumPy would convert, or masked entries, which it would use; or if
+            it is too wide.
     """
     check_unmasked(name, values)
+    check_width(name, (*getattr(values, "shape", ()), 0, 0)[1])
     for label in dict.fromkeys(column_labels(values)):
         _numbers(name, values, label)
     if _is_time(dtype := getattr(values, "dtype", None)):

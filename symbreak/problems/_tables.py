@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._support.checks import Array, IntArray, Mask, shown, unknown
+from symbreak._support.checks import Array, IntArray, Mask, check_width, shown, unknown
 
 Column = NDArray[Any]
 
 #: Neither an expanded file nor a table may be larger.
 MAX_BYTES = 2 * 2**30
-#: Small networks have fewer inputs; a wider file would take minutes before anything is said.
-MAX_COLUMNS = 20_000
 LEAVE_OUT = "Remove or encode these, or leave the column out (ignore, --ignore)."
 #: How many rows, columns and so on a message names.
 SHOWN = 3
@@ -149,10 +147,7 @@ def check_known(table: Table, names: Sequence[str]) -> None:
 
 def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     """Names of columns, each once; a column without a name is called by its number."""
-    if len(names) > MAX_COLUMNS:
-        raise ValueError(
-            f"{path} has {len(names):,} columns, more than {MAX_COLUMNS:,}; take a part of them."
-        )
+    check_width(str(path), len(names))
     full = [name.strip() or f"column {i}" for i, name in enumerate(names, start=1)]
     for name, n in Counter(full).items():
         if n > 1:

@@ -73,6 +73,7 @@ def filled(page: str) -> str:
     lines = ["| " + " | ".join(columns) + " |", "|---|---|---:|---|" + "---:|" * (len(columns) - 4)]
     for row in rows:
         cells = [row[name] for name in columns.values()]
+        cells[-1] = "-" if row["way"] == "as drawn" else cells[-1]
         lines.append(
             "| " + " | ".join(f"{c:.3g}" if isinstance(c, float) else str(c) for c in cells) + " |"
         )

@@ -208,21 +208,21 @@ def centroid_from(mean: Array, population: Array, topology: Topology, method: st
 
 #: What neurons are put in order by, from their rows (..., N, M + 1); a flip changes its sign.
 KEYS: dict[str, Callable[[Array], Array]] = {
-    "shift": lambda rows: rows[..., -1],
+    "bias": lambda rows: rows[..., -1],
     "first": lambda rows: rows[..., 0],
     "sum": lambda rows: rows.sum(axis=-1),
     "norm": lambda rows: _sign_of_largest(rows) * np.linalg.norm(rows, axis=-1),
 }
 
 
-def canonical(theta: ArrayLike, topology: Topology, key: str = "shift") -> Array:
+def canonical(theta: ArrayLike, topology: Topology, key: str = "bias") -> Array:
     """The one replica of a network whose keys are positive and ascending in each layer.
 
     ``theta`` is one network (D,) or a population (N_p, D). These are Thierens' rules (rule-1 and
-    rule-2 of the paper) with a choice of key: ``"shift"``, the bias, as in the paper, ``"first"``
-    weight, ``"sum"`` of weights and bias, or ``"norm"`` of both, signed as the largest weight.
-    Where neurons cannot be flipped, keys are ascending only. All replicas of a network have the
-    same canonical form, but for ties.
+    rule-2 of the paper) with a choice of key: the ``"bias"`` as in the paper (the last weight if
+    there are none), the ``"first"`` weight, the ``"sum"`` of weights and bias, or the ``"norm"`` of
+    both, signed as the largest weight. Where neurons cannot be flipped, keys are ascending only.
+    All replicas of a network have the same canonical form, but for ties.
     """
     check_choice("key", key, KEYS)
     population, single = _one_or_many(theta, topology)

@@ -33,8 +33,8 @@ PER_CHAIN, PER_MODE = 200, 4_000
 #: So many chains are tried as the medoid.
 MEDOIDS = 50
 #: Two clouds whose means are farther apart than this, in units of their widths, are two modes: the
-#: criterion of Ashman, Bird & Zepf (1994). On nine posteriors, chains of one mode were at most 1
-#: apart, others at least 8 (2026-11).
+#: criterion of Ashman, Bird & Zepf (1994). On seven posteriors whose chains mix, those of one mode
+#: were at most 1.5 apart, others at least 2.7 (2026-11).
 SEPARATION = 2.0
 #: Single networks are the same where they differ by less than this part of their length.
 SAME = 1e-3
@@ -48,6 +48,7 @@ class AlignedDraws:
         draws: As they came, an array or a mapping of arrays, aligned.
         theta: The same as one array (chain, draw, D).
         topology: The order of its last axis.
+        places: Where each array of a mapping lives in ``theta``; empty if one array came.
         modes: Which mode each chain is in, (chain,): 0 is the largest. Chains are in one mode if
             their draws overlap after alignment, so that modes are networks that compute other
             things.
@@ -55,25 +56,30 @@ class AlignedDraws:
         orders: For each hidden layer (chain, draw, N): which neuron of the draw that came is now
             neuron j.
         signs: For each hidden layer (chain, draw, N): -1 where it was flipped.
-        summary: For all chains and for each mode of several: the number of chains, and over all
-            weights the largest R-hat and the least effective sample size, before and after.
+        summary: For all chains, and for each of several modes that has two chains or more: the
+            number of chains, and over all weights the largest R-hat and the least effective sample
+            size, before and after.
     """
 
     draws: Any
     theta: Array
     topology: Topology
+    places: Mapping[str, IntArray]
     modes: IntArray
     centroids: Array
     orders: list[IntArray]
     signs: list[Array]
     summary: pd.DataFrame
 
-    def align(self, theta: Array) -> tuple[Array, IntArray]:
-        """Further draws (n, D) under the same convention, and the nearest mode of each (n,)."""
-        parts = [_align_all(theta, centroid, self.topology)[0] for centroid in self.centroids]
+    def align(self, draws: Any) -> tuple[Any, IntArray]:
+        """Further draws under the same convention, and the nearest mode of each."""
+        theta = _joined(draws, self.places, self.topology)
+        flat = theta.reshape(-1, self.topology.dim)
+        parts = [_align_all(flat, centroid, self.topology)[0] for centroid in self.centroids]
         far = [np.linalg.norm(p - c, axis=1) for p, c in zip(parts, self.centroids, strict=True)]
         modes = np.argmin(far, axis=0)
-        return np.stack(parts)[modes, np.arange(len(modes))], modes
+        moved = np.stack(parts)[modes, np.arange(len(modes))].reshape(theta.shape)
+        return _parted(moved, draws, self.places), modes.reshape(theta.shape[:-1])
 
 
 def align_draws(
@@ -100,31 +106,44 @@ def align_draws(
         activation: Of the hidden layers, for a mapping.
         layout: How matrices lie, for a mapping; needed only where both readings fit.
     """
+    places: dict[str, IntArray] = {}
     if isinstance(draws, Mapping):
         topology, places = _places(draws, activation, layout)
-        first = next(iter(places))
-        lead = np.shape(draws[first])[: -places[first].ndim]
-        theta = np.empty((*lead, topology.dim))
-        for name, place in places.items():
-            theta[..., place] = checked_array(name, draws[name])
-    else:
-        topology, theta = check_topology(topology), checked_array("draws", draws)
-        if theta.ndim not in (2, 3) or theta.shape[-1] != topology.dim or theta.size == 0:
-            raise ValueError(
-                f"draws must have shape (chain, draw, D) with D = {topology.dim} for a {topology} "
-                f"network, got {theta.shape}."
-            )
+    topology = check_topology(topology)
+    theta = _joined(draws, places, topology)
     chains = theta if theta.ndim == 3 else theta[None]
     modes, centroids = _find_modes(chains, topology)
     aligned, orders, signs = _align_chains(chains, modes, centroids, topology)
-    result: Any = aligned.reshape(theta.shape)
-    if isinstance(draws, Mapping):
-        result = {
-            name: like(old, result[..., places[name]]) if name in places else old
-            for name, old in draws.items()
-        }
-    summary = _summary(chains, aligned, modes)
-    return AlignedDraws(result, aligned, topology, modes, centroids, orders, signs, summary)
+    result = _parted(aligned.reshape(theta.shape), draws, places)
+    found = (topology, places, modes, centroids, orders, signs)
+    return AlignedDraws(result, aligned, *found, _summary(chains, aligned, modes))
+
+
+def _joined(draws: Any, places: Mapping[str, IntArray], topology: Topology) -> Array:
+    """Draws as one array (..., D)."""
+    if places:
+        first, place = next(iter(places.items()))
+        theta = np.empty((*np.shape(draws[first])[: -place.ndim], topology.dim))
+        for name, place in places.items():
+            theta[..., place] = checked_array(name, draws[name])
+    else:
+        theta = checked_array("draws", draws)
+    if theta.ndim not in (2, 3) or theta.shape[-1] != topology.dim or theta.size == 0:
+        raise ValueError(
+            f"draws must have shape (chain, draw, D) with D = {topology.dim} for a {topology} "
+            f"network, got {theta.shape}."
+        )
+    return theta
+
+
+def _parted(theta: Array, draws: Any, places: Mapping[str, IntArray]) -> Any:
+    """The inverse: what ``draws`` was, with new numbers."""
+    if not places:
+        return theta
+    return {
+        name: like(old, theta[..., places[name]]) if name in places else old
+        for name, old in draws.items()
+    }
 
 
 def _places(
@@ -223,9 +242,10 @@ def _align_chains(
 
 
 def _summary(before: Array, after: Array, modes: IntArray) -> pd.DataFrame:
+    counts = np.bincount(modes)
     groups = {"all": np.ones(len(modes), dtype=np.bool_)}
-    if modes.max() > 0:
-        groups |= {str(mode): modes == mode for mode in range(modes.max() + 1)}
+    if len(counts) > 1:
+        groups |= {str(mode): modes == mode for mode in np.flatnonzero(counts > 1)}
     rows = {}
     for name, members in groups.items():
         was, now = (diagnostics(draws[members]) for draws in (before, after))
@@ -245,27 +265,23 @@ def diagnostics(draws: Array) -> tuple[Array, Array]:
     Both of chains split in halves (Gelman et al., Bayesian Data Analysis, 3rd edition, 11.4 and
     11.5); NaN with fewer than eight draws a chain, or where a weight never moves.
     """
-    n = draws.shape[1] // 2
-    if n < 4:
+    if draws.shape[1] < 8:
         return np.full(draws.shape[2], np.nan), np.full(draws.shape[2], np.nan)
-    halves = np.concatenate([draws[:, :n], draws[:, -n:]])
-    means, within = halves.mean(axis=1), halves.var(axis=1, ddof=1).mean(axis=0)
-    total = (n - 1) / n * within + means.var(axis=0, ddof=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        correlations = 1 - (within - _autocovariances(halves, means)) / total
-        pairs = correlations[0 : n - n % 2 : 2] + correlations[1:n:2]  # positive, then noise
-        pairs = np.minimum.accumulate(pairs, axis=0)  # Geyer's initial monotone sequence
-        time = -1 + 2 * np.sum(np.where(pairs > 0, pairs, 0.0), axis=0)
-        return np.sqrt(total / within), len(halves) * n / np.maximum(
-            time, 1 / np.log10(halves.size)
-        )
+        found = np.array([_diagnosed(draws[:, :, d]) for d in range(draws.shape[2])])
+    return found[:, 0], found[:, 1]
 
 
-def _autocovariances(draws: Array, means: Array) -> Array:
-    """Autocovariance of each weight at each lag, mean over chains, (draw, D)."""
-    n = draws.shape[1]
-    out = np.empty(draws.shape[1:])
-    for d in range(draws.shape[2]):
-        spectrum = np.fft.rfft(draws[:, :, d] - means[:, None, d], 2 * n, axis=1)
-        out[:, d] = np.fft.irfft(np.abs(spectrum) ** 2, axis=1)[:, :n].mean(axis=0) / n
-    return out
+def _diagnosed(draws: Array) -> tuple[float, float]:
+    """R-hat and effective sample size of one weight (chain, draw)."""
+    n = draws.shape[1] // 2
+    halves = np.concatenate([draws[:, :n], draws[:, -n:]])
+    means, within = halves.mean(axis=1), halves.var(axis=1, ddof=1).mean()
+    total = (n - 1) / n * within + means.var(ddof=1)
+    spectrum = np.fft.rfft(halves - means[:, None], 2 * n, axis=1)
+    covariances = np.fft.irfft(np.abs(spectrum) ** 2, axis=1)[:, :n].mean(axis=0) / n
+    correlations = 1 - (within - covariances) / total
+    pairs = correlations[: n - n % 2].reshape(-1, 2).sum(axis=1)  # positive, then noise
+    pairs = np.minimum.accumulate(pairs)  # Geyer's initial monotone sequence
+    time = max(2 * float(pairs[pairs > 0].sum()) - 1, 1 / np.log10(halves.size))
+    return float(np.sqrt(total / within)), halves.size / time

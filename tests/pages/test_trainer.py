@@ -1,5 +1,7 @@
 """The page on what was measured of the trainer tells the truth, as expected running times do."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -85,3 +87,12 @@ def test_the_table_of_the_page_on_posteriors_is_that_of_the_results(benchmark):
     script = benchmark("posteriors")
     page = script.PAGE.read_text(encoding="utf-8")
     assert script.filled(page) == page, "run: python benchmarks/posteriors.py"
+    rows = json.loads(script.RESULTS.read_text())["tables"]["Posteriors"]
+    by_way = {way: [row for row in rows if row["way"] == way] for way in ("Wiese", "align_draws")}
+    factors = []
+    for theirs, ours in zip(*by_way.values(), strict=True):
+        assert ours["variance"] <= theirs["variance"] * (1 + 1e-9)
+        assert ours["error of mean weights"] < 1.065 * ours["error of mean predictions"]
+        factors.append(theirs["CPU seconds"] / ours["CPU seconds"])
+    assert len(factors) == 9
+    assert f"{min(factors):.0f} to {max(factors):.0f} times faster" in page

@@ -90,7 +90,7 @@ def test_replicas_have_one_canonical_form(topology, seed, key):
 
 
 @given(NETS, seeds())
-def test_the_canonical_form_by_shift_is_the_papers(topology, seed):
+def test_the_canonical_form_by_bias_is_the_papers(topology, seed):
     population, anchor = drawn(topology, seed)
     broken, _ = InvariantBreaking(topology)(population, anchor, np.random.default_rng(0))
     assert np.array_equal(canonical(population, topology), broken)
@@ -164,7 +164,7 @@ def test_the_spread_counts_partitions():
         (lambda t: align(np.full(4, np.nan), np.zeros(4), t), "theta must be finite"),
         (lambda t: align(np.full(4, 1e200), np.zeros(4), t), "below 1e.100 in magnitude"),
         (lambda t: align(np.zeros(4), np.zeros(4), t, "exakt"), "Did you mean 'exact'"),
-        (lambda t: canonical(np.zeros(4), t, "shifts"), "Did you mean 'shift'"),
+        (lambda t: canonical(np.zeros(4), t, "biases"), "Did you mean 'bias'"),
         (lambda t: centroid(np.zeros(4), t), "population must have shape"),
         (lambda t: centroid(np.zeros((2, 4)), t, "autos"), "Did you mean 'auto'"),
     ],

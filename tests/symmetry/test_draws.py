@@ -74,6 +74,14 @@ def test_modes_are_networks_that_no_symmetry_joins():
     assert np.array_equal(modes, np.repeat(found.modes[:3], 5))
 
 
+@pytest.mark.parametrize(("apart", "n_modes"), [(1.0, 1), (4.0, 2)])
+def test_clouds_that_overlap_are_one_mode(apart, n_modes):
+    topology = Topology.parse("1-1-1 relu")  # without symmetries
+    draws = 10 + np.random.default_rng(0).normal(size=(6, 200, 2))
+    draws[::2, :, 0] += apart
+    assert align_draws(draws, topology).modes.max() + 1 == n_modes
+
+
 def test_a_posterior_that_is_all_noise_has_one_mode():
     drawn = np.random.default_rng(0).normal(size=(20, 100, NET.dim))
     assert np.all(align_draws(drawn, NET).modes == 0)
@@ -111,6 +119,9 @@ def test_named_arrays_come_back_by_name():
     flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in draws.items()}
     one_chain = align_draws(flat, activation="tanh")
     assert one_chain.draws["w1"].shape == (240, 2, 3)
+    more, modes = found.align({name: array[:, :3] for name, array in draws.items()})
+    assert more["w1"] == pytest.approx(found.draws["w1"][:, :3], abs=1e-6)
+    assert modes.shape == (6, 3)
 
 
 def test_diagnostics_are_those_of_known_chains():

@@ -168,7 +168,6 @@ NUMERICS = [
     door(symmetry.canonical, THETA, NET, "shift"),
     door(symmetry.spread, POPULATION, ANCHOR, NET, "assignment"),
     door(symmetry.networks.align, WEIGHTS, WEIGHTS, activation="tanh", layout="auto"),
-    door(symmetry.SignedPermutation.identity, 6),
     door(
         lambda source, sign: symmetry.SignedPermutation(source, sign)(THETA),
         np.arange(6),

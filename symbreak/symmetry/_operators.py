@@ -6,7 +6,7 @@ Neurons can be flipped where their activation is odd, as the paper's tanh; else 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from symbreak._support.checks import (
     Array,
     IntArray,
-    check_count,
     check_finite,
     check_index,
     check_kind,
@@ -77,34 +76,6 @@ class SignedPermutation:
                 "a symmetry is a permutation of 0 to D - 1 and D signs, arrays of shape (D,), got "
                 f"{shown(self.source)} and {shown(self.sign)}."
             )
-
-    @classmethod
-    def identity(cls, dim: int) -> SignedPermutation:
-        """The operator that changes nothing."""
-        dim = _checked_size(dim)
-        return cls(np.arange(dim), np.ones(dim))
-
-    @classmethod
-    def of(cls, operator: Callable[[Array], Array], dim: int) -> SignedPermutation:
-        """Read an operator off what it does to ``(1, 2, ..., D)``.
-
-        ``SignedPermutation.of(lambda theta: flip(theta, topology, 0, 1), topology.dim)``.
-        """
-        if not callable(operator):
-            raise ValueError(f"operator must be a function of theta, got {shown(operator)}.")
-        dim = _checked_size(dim)
-        try:
-            marked = np.asarray(operator(np.arange(1.0, dim + 1)), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"the operator must take a vector (D,) and return one: {error}."
-            ) from None
-        if not np.array_equal(np.sort(np.abs(marked.ravel())), np.arange(1.0, dim + 1)):
-            raise ValueError(
-                "the operator must reorder numbers and change signs, and nothing else; it made "
-                f"{shown(marked)} of 1 to {dim}."
-            )
-        return cls(np.abs(marked).astype(np.int64) - 1, np.sign(marked))
 
     def __call__(self, theta: Array) -> Array:
         """Apply to ``theta`` (..., D)."""
@@ -214,12 +185,6 @@ def _checked(theta: ArrayLike, topology: Topology) -> Array:
 
 def _are_signs(sign: NDArray[Any]) -> bool:
     return sign.dtype.kind in "if" and bool((np.abs(sign) == 1).all())
-
-
-def _checked_size(dim: int) -> int:
-    size = check_count("dim", dim, 1)
-    check_memory(f"a symmetry of {shown(dim)} numbers", 16 * size, "use a smaller network")
-    return size
 
 
 def _check_neurons(topology: Topology, layer: int, *neurons: int) -> None:

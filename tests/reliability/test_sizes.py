@@ -48,7 +48,6 @@ def small_machine(monkeypatch):
         (lambda: Run(wide(3_000), "DE", polish="final"), 'polish="none"'),
         (lambda: symmetry.ExhaustiveBreaking(Topology((10_000, 5, 1))), "without brute force"),
         (lambda: symmetry.replicas(np.zeros(300), Topology((2, 100, 1))), "about 1e188 replicas"),
-        (lambda: symmetry.SignedPermutation.identity(10**9), "use a smaller network"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_it_is_taken(small_machine, act, message):

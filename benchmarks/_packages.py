@@ -1,4 +1,4 @@
-"""The optimisers of other packages, set up alike: trains sinc as ``symbreak.train`` does.
+"""The optimizers of other packages, set up alike: trains sinc as ``symbreak.train`` does.
 
 Each takes an objective for whole populations, how many generations to do, and a seed. A package is
 imported by the first call, so that others take part where it is not installed.

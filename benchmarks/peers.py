@@ -3,7 +3,7 @@
 Everybody minimises the same error with the same population size, DE/rand/1/bin with F = 0.5 and
 CR = 0.9 or CMA-ES from 0 with step size 0.5. Other packages run with an objective as a user would
 write it, in NumPy (or JAX) for the whole population at once, and again with symbreak's compiled
-``LeastSquares``, which leaves only the cost of their optimisers to tell them apart. All is compiled
+``LeastSquares``, which leaves only the cost of their optimizers to tell them apart. All is compiled
 before the clock starts; what that takes in a new process is shown apart.
 
 "x ours" is seconds over those of symbreak's DE or CMA-ES in the same round: above 1, symbreak is

@@ -50,7 +50,7 @@ def curves() -> pd.DataFrame:
 
 
 def panel(data: pd.DataFrame, family: str, low: float, high: float) -> alt.LayerChart:
-    """Both ways of one optimiser."""
+    """Both ways of one optimizer."""
     rows = data[data["family"] == family]
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     ticks = log_ticks(low, high)

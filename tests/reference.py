@@ -3,7 +3,7 @@
 Every function follows one equation or algorithm of Urfalioglu and Arikan, "Symmetry Breaking in
 Neuroevolution", in nested loops that can be checked against the printed page. Nothing here is
 taken from the library: tests compare the two. "paper-notes N" names the note that says how the
-paper is read where it is silent or wrong. Twins of symmetries, optimisers and the polish are in
+paper is read where it is silent or wrong. Twins of symmetries, optimizers and the polish are in
 ``reference_symmetry.py``, ``reference_de.py``, ``reference_cmaes.py`` and ``reference_polish.py``.
 
 Conventions: ``sizes = (N_1, ..., N_L)``; ``theta`` is one-dimensional and holds the hidden layers

@@ -1,6 +1,6 @@
 """Regularisation that sets itself: MacKay's evidence with the Gauss-Newton Hessian.
 
-All weights but the output shifts have a Gaussian prior, wider for the shifts of hidden neurons
+All weights but the output biases have a Gaussian prior, wider for the biases of hidden neurons
 (``network.held``), the targets Gaussian noise; the ratio of noise to prior variance is the ridge
 ``alpha``. It is re-estimated while the network is polished, from the number of parameters that the
 data determine (D. J. C. MacKay, Neural Computation 4, 1992; F. D. Foresee and M. T. Hagan, ICNN
@@ -84,7 +84,7 @@ def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) 
 def _inverse_trace_and_log_det(
     here: Linearisation, alpha: float, shares: Array, n_last: int
 ) -> tuple[float, float]:
-    """Trace of the inverse Hessian without output shifts, and its logarithmic determinant.
+    """Trace of the inverse Hessian without output biases, and its logarithmic determinant.
 
     The Hessian of the complete network has the blocks ``U'U`` for the weights of each output and,
     by Schur's complement, ``S = J'J + alpha diag(shares)`` for theta. The trace is that of its

@@ -172,7 +172,7 @@ def fit(
     """Best output weights W, an orthonormal basis and residuals in V; the sum to minimise.
 
     root_weights (samples,) are square roots of sample weights, 0 in the padding; YT (q, samples)
-    targets; V (n + q, samples and then n for the ridge), n counting the output shift.
+    targets; V (n + q, samples and then n for the ridge), n counting the output bias.
     The sum is that of squares of residuals, plus ``alpha`` times those of theta, as
     ``held_squares`` counts them, and of W.
     """
@@ -209,7 +209,7 @@ def _derivatives(
 ) -> None:
     """Derivatives of one output by theta, for samples from ``first`` on, into B (D, samples).
 
-    By back-propagation; weights (>= N_{L-1},) are those of the output, held fixed. The shift's
+    By back-propagation; weights (>= N_{L-1},) are those of the output, held fixed. The bias's
     row of a neuron is the derivative by its weighted sum. delta (widest, samples) is scratch.
     """
     m = B.shape[1]

@@ -22,7 +22,7 @@ class Linearisation:
     Its arrays are overwritten by the next call and shared with nobody.
 
     Attributes:
-        output_weights: (n, q), a last row for an output shift; fitted to the problem's targets.
+        output_weights: (n, q), a last row for an output bias; fitted to the problem's targets.
         norms: (n,) squared lengths of the orthogonalised columns of hidden outputs; 0 where a
             column is dependent and has no weights.
         R: (n, n + q) unit upper triangle, the columns as combinations of the orthogonal ones.

@@ -86,7 +86,7 @@ class Objective(ABC):
     """Errors of networks of one topology, by whatever they are judged.
 
     Call it with a population (N_p, D); it returns errors (N_p,), infinite where there is none. A
-    subclass needs no more than that. It knows no optimiser, no budget and no clock.
+    subclass needs no more than that. It knows no optimizer, no budget and no clock.
 
     Attributes:
         topology: Of the networks.
@@ -124,7 +124,7 @@ class Objective(ABC):
         """Errors (N_p,) of a population (N_p, D)."""
 
     def population_size(self, family: str) -> int | None:
-        """Candidates for a family of methods, where not the optimisers' own."""
+        """Candidates for a family of methods, where not the optimizers' own."""
         return None
 
     def for_thread(self) -> Objective:

@@ -1,7 +1,7 @@
 """Cross-entropy of a network with softmax outputs, its gradient, and the descent along it.
 
 A vector holds ``theta`` and then the output weights, row by row. The ridge adds ``alpha / 2`` times
-the sum of squares of all entries but the output shifts; those of hidden neurons count to a share.
+the sum of squares of all entries but the output biases; those of hidden neurons count to a share.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class CrossEntropy:
     Args:
         topology: Of the network.
         data: Normalised inputs, and targets that are 1 for the class of a sample, else 0.
-        shift: Whether the outputs have a shift.
+        shift: Whether the outputs have a bias.
     """
 
     def __init__(self, topology: Topology, data: Dataset, *, shift: bool) -> None:
@@ -120,7 +120,7 @@ class CrossEntropy:
     def _forward(self, x: Array, rows: slice = slice(None)) -> tuple[list[Array], list[Array]]:
         """Outputs of all layers, the inputs first, and weighted sums of the hidden layers.
 
-        The last outputs have a column of ones if there is an output shift.
+        The last outputs have a column of ones if there is an output bias.
         """
         outputs, sums = [self._X[rows]], []
         for layer in self._layers(x):

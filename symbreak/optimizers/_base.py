@@ -1,4 +1,4 @@
-"""What every optimiser shares: the ask/tell protocol, the best so far, and its saved state."""
+"""What every optimizer shares: the ask/tell protocol, the best so far, and its saved state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from symbreak.topology import Topology
 #: Generators whose state is a few numbers.
 BIT_GENERATORS = ("PCG64", "PCG64DXSM")
 
-#: Every optimiser there is, by the name of its class: what a saved state is restored by.
+#: Every optimizer there is, by the name of its class: what a saved state is restored by.
 OPTIMIZERS: dict[str, type[Optimizer]] = {}
 
 
@@ -53,15 +53,15 @@ class Best(NamedTuple):
 class Optimizer(ABC):
     """A population search with ``ask`` and ``tell``; symmetry breaking happens inside ``tell``.
 
-    A new optimiser gives ``default_population_size``, ``saved``, ``_propose`` and ``_update``.
+    A new optimizer gives ``default_population_size``, ``saved``, ``_propose`` and ``_update``.
     ``_propose`` may return any number of candidates, which ``next_size`` says beforehand;
     ``stopped`` may say that there is no use in going on.
 
     Args:
         dim: Number of parameters D.
-        population_size: Candidates per generation, N_p, at least 4; at first, for an optimiser
+        population_size: Candidates per generation, N_p, at least 4; at first, for an optimizer
             that shrinks its population.
-        max_evaluations: The budget, for optimisers that plan with it; None if it is not known.
+        max_evaluations: The budget, for optimizers that plan with it; None if it is not known.
         breaking: How symmetries are broken; not at all by default.
         initial_population: The candidates of the first generation, (N_p, D), or None.
         seed: An integer, or a generator to draw from.
@@ -219,12 +219,12 @@ class Optimizer(ABC):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """An optimiser that goes on exactly where ``state()`` was taken.
+        """An optimizer that goes on exactly where ``state()`` was taken.
 
-        Called on ``Optimizer`` it makes whichever optimiser the state is of.
+        Called on ``Optimizer`` it makes whichever optimizer the state is of.
 
         Raises:
-            ValueError: if the state is another optimiser's, lacks something or has a wrong shape.
+            ValueError: if the state is another optimizer's, lacks something or has a wrong shape.
         """
         name = state.get("optimizer") if isinstance(state, Mapping) else None
         kind = OPTIMIZERS.get(name) if isinstance(name, str) else None
@@ -257,7 +257,7 @@ class Optimizer(ABC):
             self.counters[counter] = check_count(f"the state's {counter}", n, 0)
 
     def _check_asked(self) -> None:
-        """For optimisers whose generations are all of one size."""
+        """For optimizers whose generations are all of one size."""
         if self._asked is not None:
             _check_number("the state's _asked", self._asked, self.population_size)
             check_finite("the state's _asked", self._asked)

@@ -67,12 +67,12 @@ class Problem:
         inputs: Normalises inputs.
         targets: Normalises targets; the identity for classes.
         classes: Labels, in the order of the outputs; empty if the task is not classification.
-        population_size: Candidates by family of methods, where not the optimisers' own.
+        population_size: Candidates by family of methods, where not the optimizers' own.
         max_evaluations: The usual budget; None if it goes by the size of network and data.
         rescale: Where vectors outside the ball of radius ``sqrt D`` are evaluated: at ``"unit"``
             length, on its ``"radius"``; or ``"none"`` for no ball (1).
         output_error: What classes are judged by: the ``"linear"`` fit, or ``"tanh"`` of it (15).
-        output_shift: Whether the outputs have a shift (14).
+        output_shift: Whether the outputs have a bias (14).
         description: A line for tables and reports.
         alpha: The ridge: the search minimises ``(sum w r^2 + alpha (||theta||^2 + ||V||^2)) /
             (q sum w)`` with residuals r, sample weights w and output weights V (of targets 0 and 1

@@ -36,7 +36,7 @@ def register_problem(
     Args:
         name: What to call it.
         net: The network, as in ``"2-3-1-3-1"``.
-        population_size: Candidates by family of methods, where not the optimisers' own.
+        population_size: Candidates by family of methods, where not the optimizers' own.
         max_evaluations: The usual budget.
         description: A line for tables and reports.
         **settings: Other arguments of ``Problem.from_arrays``.

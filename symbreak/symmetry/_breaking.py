@@ -44,7 +44,7 @@ _compiled = compiled()
 
 
 class Breaking(Protocol):
-    """What the optimisers need of a breaking; ``name`` stands for it in saved states."""
+    """What the optimizers need of a breaking; ``name`` stands for it in saved states."""
 
     @property
     def name(self) -> str: ...

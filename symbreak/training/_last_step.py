@@ -46,9 +46,9 @@ RIDGES = tuple(10.0 ** (e / 2) for e in range(-4, 5))
 MIN_SAMPLES, MAX_WORK = 4 * FOLDS, 1e8
 #: Iterations that adapt a network to a larger ridge, or to fewer samples.
 ITERATIONS = 30
-#: A loss so many times the smallest is worse, and not by chance. Below a ridge that is too small,
-#: an even smaller one that seems as good as the best is so by chance: on one part of the table
-#: diamonds R2 was 0.77 with it and 0.88 without.
+#: A loss so many times the smallest is worse, and not by chance. Once a ridge is clearly too
+#: small, all smaller ones are left out, although one may seem as good as the best by chance: on
+#: one part of the table diamonds R2 was 0.77 with such a ridge and 0.88 without.
 CLEARLY_WORSE = 1.05
 
 #: Classes: ridges that compete.

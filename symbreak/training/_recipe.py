@@ -19,11 +19,12 @@ FEW, SOME, MANY = 5, 12, 40
 
 #: Evaluations that a polish needs to do anything.
 LEAST = 2
-#: Networks with at least so many weights are large: they fall again after long plains. Iterations
+#: Networks with at least so many weights are large: their errors fall again after many
+#: iterations without progress. Iterations
 #: of their polishes at most, and within which factor of the best error they are promising.
 LARGE, ITERATIONS_LARGE, PROMISING_LARGE = 80, 1_000, 1.5
-#: After so many starts without agreement there are many optima, and the better ones lie behind
-#: plains: polishes stall after so many iterations, then.
+#: After so many starts without agreement there are many optima, and on the way to the better
+#: ones errors hardly fall for a while: polishes stall after so many iterations, then.
 MANY_STARTS, STALLED_LATE = 30, 10
 
 #: Multiply-adds that a training may take by default: a few seconds of one core.
@@ -67,7 +68,7 @@ class Plan:
         search_evaluations: When the search ends, if the budget has not ended before; of restarts,
             that of the shortest searches. 1 is no search but a random candidate.
         polish: What follows it.
-        settings: Of the optimiser.
+        settings: Of the optimizer.
         is_late: Whether many starts went before, so that polishes have more patience.
     """
 
@@ -89,7 +90,7 @@ class Plan:
         return replace(self, search_evaluations=longer, is_late=is_late)
 
     def patience(self, topology: Topology) -> Patience:
-        """That of the polishes."""
+        """The patience with the polishes of this start."""
         usual = patience(topology.dim)
         return usual._replace(stalled=(usual.stalled[0], STALLED_LATE)) if self.is_late else usual
 

@@ -37,7 +37,7 @@ class RunRecord:
         evaluations: Evaluations at each point of the curve.
         errors: Best error so far at each point.
         theta: The vector (D,) that was evaluated for the best error (paper-notes 1).
-        output_weights: Its output weights (N_{L-1}, q), a last row for an output shift.
+        output_weights: Its output weights (N_{L-1}, q), a last row for an output bias.
         penalty: Part of the best error that is penalty; 0 inside the feasible ball.
         network_error: Error of the saved network, theta with its output weights, plus penalty.
             It is ``error`` up to rounding, which grows with the condition of the fit.
@@ -60,7 +60,7 @@ class RunRecord:
         n_evaluations: Evaluations done.
         counters: How often something happened that should be known, such as ``nonfinite`` errors.
         stopped: Why the run ended: ``"budget"``, ``"time"``, ``"agreement"`` of the starts, a
-            reason of the optimiser or the polish, or ``"interrupted"``.
+            reason of the optimizer or the polish, or ``"interrupted"``.
         seconds: Wall-clock time.
         versions: Versions of what the result depends on.
     """
@@ -98,8 +98,9 @@ class RunRecord:
     def error(self) -> float:
         """Best error of the run, with its ridge if there is one.
 
-        Where polishes set the ridge, it is that of the searches before them, with a first guess of
-        it; ``model.origin["error"]`` is that of the model, without any.
+        Where polishes set the ridge, this is the best error of the searches before them, with a
+        first guess of the ridge; the model's own error, without a ridge, is
+        ``model.origin["error"]``.
         """
         return float(self.errors[-1])
 
@@ -140,9 +141,9 @@ class RunRecord:
 
     @property
     def _error_in_words(self) -> str:
-        """That of the model without its ridge, where that has set itself: ``error`` is a search's.
+        """The error to print: the model's, without its ridge, where the ridge has set itself.
 
-        Else the best error, and whether a ridge is in it.
+        Otherwise the best error, and whether a ridge is in it.
         """
         if self.n_effective is not None and self.model is not None:
             return f"{self.model.origin.get('error', np.nan):.6g}"

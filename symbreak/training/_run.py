@@ -51,7 +51,7 @@ class Run:
         history: What was noted on starts that have been taken over.
         founds: What these starts ended in, but for those that were cut short.
         kept: Of those whose ridge set itself, the one to keep.
-        counters: Sums of the optimisers' counters.
+        counters: Sums of the optimizers' counters.
         stopped: Why the run has ended; empty while it has not.
     """
 

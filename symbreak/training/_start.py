@@ -63,7 +63,7 @@ class Start:
     Args:
         objective: What to minimise.
         plan: How.
-        seed: A whole number, or a generator to draw from.
+        seed: An integer, or a generator to draw from.
         max_evaluations: What is left of the budget; never exceeded. A start with less ends earlier
             and is the same until then.
         theta: A vector (D,) to polish at once, instead of a search.
@@ -121,8 +121,8 @@ class Start:
     def _validates_all(self) -> bool:
         """Whether each improvement is validated.
 
-        Of many short starts only what they stall in and what they end in: all of them took two
-        thirds of the time on two-circles (2026-11).
+        With restarts, only the network that a start stalls in and the one it ends in are: to
+        validate each took two thirds of the time on two-circles (2026-11).
         """
         return self.plan.polish != "restarts"
 

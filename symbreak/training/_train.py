@@ -40,7 +40,7 @@ SEARCH_SAMPLES = (2_000, 20)
 SEARCH_SHARE = 0.5
 #: Seconds of a long max_time that are left for what cannot be cut short; 10 % of a short one.
 RESERVE = 1.0
-#: Longer than anybody waits.
+#: The largest limit in seconds.
 MAX_TIME = 1e9
 
 Callback = Callable[[Progress], object]
@@ -121,7 +121,7 @@ def train(
         executor: Runs as many starts at a time as there are ``threads``, in other processes or on
             other machines: anybody's ``concurrent.futures.Executor``.
         callback: Called after each step; the run stops early if it returns True.
-        **settings: Other arguments of the optimiser, such as ``F`` or ``sigma``.
+        **settings: Other arguments of the optimizer, such as ``F`` or ``sigma``.
 
     Ctrl-C ends the run after the step under way, with the best so far.
     """

@@ -1,4 +1,4 @@
-"""What the optimiser tests share: a cheap test function and the slow twins' breakings."""
+"""What the optimizer tests share: a cheap test function and the slow twins' breakings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimisers of kinds that the package has none of, to show that the protocol carries them."""
+"""Optimizers of kinds that the package has none of, to show that the protocol carries them."""
 
 from typing import ClassVar
 
@@ -40,7 +40,7 @@ class Shrinking(Optimizer):
 
 
 class Restarting(Optimizer):
-    """DE that begins anew every five generations: an optimiser around another."""
+    """DE that begins anew every five generations: an optimizer around another."""
 
     default_population_size = 12
 

@@ -128,12 +128,16 @@ class DaskExecutor(Executor):
         self, executor: Any, tell: Callable[[str], object], warn: Callable[[str], object]
     ) -> None:
         self._client: Client = executor._client
+        if self._client.status != "running":
+            raise ExecutorError(f"the client is {self._client.status}; make one that is connected.")
         self._inner = self._client.get_executor(**{**executor._kwargs, "pure": False})
         self._tell, self._threads, self._looked = tell, {"": 0}, -float("inf")
-        if is_exposed(address := self._client.scheduler.address):
+        self._address: str = self._client.scheduler.address
+        if is_exposed(self._address):
             warn(
-                f"Warning: {address} is not on this machine and the connection is not encrypted: "
-                "whoever can reach it can run code on the workers and here. Use TLS, or a tunnel."
+                f"Warning: {self._address} is not on this machine and the connection is not "
+                "encrypted: whoever can reach it can run code on the workers and here. Use TLS, "
+                "or a tunnel."
             )
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -154,6 +158,7 @@ class DaskExecutor(Executor):
             except OSError as error:
                 raise LostConnectionError(f"the cluster does not answer ({error}).") from error
             except Exception as error:  # whatever unpickling raises there
+                self._check()
                 raise ExecutorError(
                     f"the scheduler cannot load this symbreak ({error!r}). Install there what is "
                     "here; nothing was run."
@@ -164,8 +169,9 @@ class DaskExecutor(Executor):
 
     def _check(self) -> None:
         if self._client.status != "running":
-            where = self._client.scheduler.address
-            raise LostConnectionError(f"the connection to the scheduler at {where} was lost.")
+            raise LostConnectionError(
+                f"the connection to the scheduler at {self._address} was lost."
+            )
 
 
 def _presence(threads: dict[str, int]) -> str:

@@ -92,6 +92,8 @@ def test_memory_stays_flat(cluster, tmp_path):
         result = run_study(spec, tmp_path / "a.db", executor=executor, on_run=count)
         assert client.status == "running"  # it is left open
         remembered = client.run_on_scheduler(count_messages)
+    with pytest.raises(ExecutorError, match="the client is closed; make one that is connected"):
+        run_study(spec, tmp_path / "b.db", executor=executor)
     assert result == (300, 0, False)
     assert max(tasks) <= 3 * 2 * 2  # two for each thread, and as many that are done but not let go
     assert 0 < remembered <= 3 * 10

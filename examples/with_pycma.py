@@ -17,12 +17,12 @@ OUT = Path(__file__).parent / "output" / "with_pycma.svg"
 def run(problem, breaking, budget, seed):
     evaluate, options = LeastSquares(problem), {"popsize": 100, "seed": seed + 1, "verbose": -9}
     search = cma.CMAEvolutionStrategy(problem.topology.dim * [0], 0.5, options)
-    while evaluate.n_evaluations + 100 <= budget:
+    for n_evaluations in range(100, budget + 1, 100):
         candidates = search.ask()
         errors = evaluate(candidates)  # breaking changes none of them
         candidates, _ = breaking(candidates, search.mean, None)
         search.tell(list(candidates), errors.tolist())
-        yield evaluate.n_evaluations, search.best.f
+        yield n_evaluations, search.best.f
 
 
 def main(out=OUT, budget=30_000, repetitions=3):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from symbreak import symmetry
-    from symbreak.methods import METHODS, make_optimizer
+    from symbreak.methods import METHODS, make_optimizer, register_method
     from symbreak.models import Model
     from symbreak.objectives import LeastSquares
     from symbreak.optimizers import CMAES, DE
@@ -34,6 +34,7 @@ __all__ = [
     "make_optimizer",
     "polish",
     "problem_names",
+    "register_method",
     "symmetry",
     "train",
 ]
@@ -54,6 +55,7 @@ _HOMES = {
     "make_optimizer": "symbreak.methods",
     "polish": "symbreak.training",
     "problem_names": "symbreak.problems",
+    "register_method": "symbreak.methods",
     "train": "symbreak.training",
 }
 

@@ -51,7 +51,7 @@ from symbreak._support.progress import progress_bar
 from symbreak._support.random import stream
 from symbreak.activations import ACTIVATIONS
 from symbreak.inspection import is_constant
-from symbreak.methods import METHODS
+from symbreak.methods import find_method
 from symbreak.models import Model
 from symbreak.problems import Problem, Scaling, Task
 from symbreak.training import RunRecord, log_loss, n_effective_parameters, train
@@ -79,7 +79,7 @@ PARAMETERS = """
         activation: Of the hidden neurons: ``"tanh"``, ``"sin"``, ``"softsign"``, ``"logistic"`` or
             ``"relu"``.
         method: ``"auto"``: short searches with symmetry breaking, each followed by a polish, until
-            three of at least six agree. Or another name in ``METHODS``: a search alone that spends
+            three of at least six agree. Or another registered name: a search alone that spends
             its budget.
         alpha: Ridge on all weights, a tenth of it on shifts of hidden neurons; ``"auto"`` lets the
             evidence of the data set it, and then larger ones compete with that in
@@ -140,7 +140,7 @@ class EvolvedNetwork(BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012  (scikit-learn's way)
         "hidden_layer_sizes": [None, "array-like", Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
-        "method": [StrOptions(set(METHODS))],
+        "method": [str],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "max_time": [None, Interval(Real, 0, None, closed="neither")],
         "max_evaluations": [None, Interval(Integral, 1, None, closed="left")],
@@ -301,7 +301,7 @@ class EvolvedNetwork(BaseEstimator):
 
     def _continued(self, previous: Model, problem: Problem) -> Array:
         """Where a warm start begins: the previous hidden layers, for inputs scaled anew."""
-        if METHODS[self.method].polish == "none":
+        if find_method(self.method).polish == "none":
             raise ValueError(
                 f"warm_start polishes the previous network, and method={self.method!r} is a search "
                 "alone. Set method='auto'."

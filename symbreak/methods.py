@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._support.checks import check_choice, check_population, shown, unknown
+from symbreak._support.checks import check_choice, check_population, check_text, shown, unknown
 from symbreak.optimizers import CMAES, DE, Optimizer
 from symbreak.problems import Problem
 from symbreak.symmetry import (
@@ -101,7 +102,7 @@ _WHOLE_TRIALS = {
 #: The paper's eight names, four beyond it (docs/beyond-the-paper.md), and the trainer
 #: (docs/trainer.md). Every CMA-ES with breaking damps its step size (Eq. 46). Add a row, and the
 #: method is everywhere.
-METHODS: dict[str, Method] = {
+_METHODS: dict[str, Method] = {
     "DE": _DE(NoBreaking, role="plain"),
     "DE-INV-SB": _DE(InvariantBreaking, role="invariant"),
     "DE-SB": _DE(ProximityBreaking, {"inflate": True}, role="proximity"),  # Algorithm 2
@@ -119,8 +120,39 @@ METHODS: dict[str, Method] = {
     "auto": Method(DE, _SWEEPS, _WHOLE_TRIALS, family="auto", role="plain", polish="restarts"),
 }
 
+#: All methods by name; ``register_method`` adds to them.
+METHODS: Mapping[str, Method] = MappingProxyType(_METHODS)
 #: What a fresh process knows, whatever is added here.
-_BUILT_IN = dict(METHODS)
+_BUILT_IN = dict(_METHODS)
+
+
+def register_method(
+    name: str,
+    optimizer: type[Optimizer],
+    breaking: Callable[[Topology], Breaking],
+    settings: Mapping[str, Any] | None = None,
+    *,
+    family: str,
+    role: Role = "variant",
+    polish: Polish = "none",
+) -> Method:
+    """Add a method; from then on it is known by its name everywhere in this process.
+
+    Other arguments are those of ``Method``. A name that is registered again is replaced, but
+    those of symbreak's own methods are taken.
+
+    Raises:
+        ValueError: if the name is taken, or a setting is none of the optimiser's.
+    """
+    if check_text("name", name) in _BUILT_IN:
+        raise ValueError(f"the name {name!r} is taken by one of symbreak's own methods.")
+    check_text("family", family)
+    method = Method(optimizer, breaking, settings or {}, family=family, role=role, polish=polish)
+    for setting in method.settings:
+        if setting not in method.setting_names:
+            raise unknown(f"setting of {name}", setting, method.setting_names)
+    _METHODS[name] = method
+    return method
 
 
 def is_built_in_method(name: str) -> bool:

@@ -10,7 +10,10 @@ from symbreak import (
     Topology,
     load_problem,
     make_optimizer,
+    methods,
     network,
+    register_method,
+    train,
 )
 from symbreak.methods import Method
 from symbreak.optimizers import Optimizer
@@ -112,3 +115,19 @@ def test_what_makes_no_search_is_refused(optimizer, breaking, message):
 def test_a_role_that_nothing_compares_is_refused():
     with pytest.raises(ValueError, match="unknown role 'best'"):
         Method(DE, NoBreaking, family="DE", role="best")
+
+
+def test_a_method_from_outside_is_registered_or_refused_at_once(monkeypatch):
+    monkeypatch.setattr(methods, "_METHODS", dict(methods._METHODS))
+    monkeypatch.setattr(methods, "METHODS", methods._METHODS)
+    row = register_method("wide DE", DE, NoBreaking, {"F": 0.9}, family="DE")
+    assert methods.find_method("wide DE") is row
+    assert train(load_problem("syn5"), "wide DE", max_evaluations=160).role == "variant"
+    with pytest.raises(ValueError, match="'DE-SB' is taken by one of symbreak's own"):
+        register_method("DE-SB", DE, NoBreaking, family="DE")
+    with pytest.raises(ValueError, match=r"unknown setting of other 'f'\. Did you mean 'F'"):
+        register_method("other", DE, NoBreaking, {"f": 0.9}, family="DE")
+    with pytest.raises(ValueError, match="optimizer must be a subclass of Optimizer"):
+        register_method("other", dict, NoBreaking, family="DE")
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        METHODS["other"] = row

@@ -106,6 +106,8 @@ def test_the_best_network_is_found_with_its_data_and_left_out_where_they_are_gon
     [data_file.own]
     file = "own.csv"
     hidden = [2]
+    [problem.own]
+    alpha = 0.0
     """
     x = np.linspace(-1, 1, 30)
     lines = [f"{a:.4f},{b:.4f}" for a, b in zip(x, x**2, strict=True)]

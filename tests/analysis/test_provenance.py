@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from symbreak import METHODS
+from symbreak import methods
 from symbreak.analysis import Results
 from symbreak.analysis._words import _study, provenance
 from symbreak.experiments import BUILT_IN, Store, StudySpec
@@ -53,10 +53,12 @@ def test_only_what_a_study_changed_is_called_a_setting(tmp_path):
 
 
 def test_a_study_of_the_users_own_methods_names_their_module(tmp_path, monkeypatch):
-    monkeypatch.setitem(METHODS, "mine", METHODS["DE"])
+    monkeypatch.setitem(methods._METHODS, "mine", methods.METHODS["DE"])
     text = OWN.replace('"DE-SB-LA-W"', '"DE", "mine"')
     spec = StudySpec.parse(text, name="own")
-    monkeypatch.delitem(METHODS, "mine")  # a report is made by a process that does not know it
+    monkeypatch.delitem(
+        methods._METHODS, "mine"
+    )  # a report is made by a process that does not know it
     (study,) = provenance_of(tmp_path, spec)["studies"]
     assert study["own"] == ["method mine"]
     assert study["commands"].startswith("symbreak study own.toml --store own.db --import my_module")

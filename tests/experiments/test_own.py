@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from symbreak import METHODS
+from symbreak import METHODS, methods
 from symbreak.experiments import ExecutorError, StudySpec, run_study
 from symbreak.problems import _registry
 from tests.experiments.dask_processes import DaskProcesses
@@ -16,7 +16,7 @@ from tests.experiments.processes import DEADLINE, finish, is_begun, results, sta
 
 MODULE = """
 import numpy as np
-from symbreak.methods import METHODS, Method
+from symbreak import register_method
 from symbreak.optimizers import Optimizer
 from symbreak.problems import register_problem
 from symbreak.symmetry import NoBreaking
@@ -33,7 +33,7 @@ class RandomSteps(Optimizer):
         self.modified = np.zeros(len(candidates), dtype=bool)
 
 
-METHODS["RS"] = Method(RandomSteps, NoBreaking, {}, family="RS", role="plain")
+register_method("RS", RandomSteps, NoBreaking, family="RS", role="plain")
 
 
 @register_problem("bump", "1-4-1", population_size={}, max_evaluations=80_000, description="a bump")
@@ -150,7 +150,7 @@ def test_a_module_that_fails_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["mine", "DE-SB"])
 def test_a_method_that_workers_would_not_know_is_refused(tmp_path, monkeypatch, name):
     other = METHODS["DE"]  # also where it stands for one of symbreak's
-    monkeypatch.setitem(METHODS, name, other)
+    monkeypatch.setitem(methods._METHODS, name, other)
     spec = StudySpec.parse(f'problems = ["syn5"]\nmethods = ["DE", "{name}"]\nbudgets.syn5 = 400')
     with pytest.raises(ValueError, match=f"the method '{name}' is not symbreak's own.*--import"):
         run_study(spec, tmp_path / "a.db", workers=1)

@@ -11,7 +11,16 @@ import sys
 import numpy as np
 import pytest
 
-from symbreak import CMAES, DE, METHODS, LeastSquares, Topology, load_problem, make_optimizer
+from symbreak import (
+    CMAES,
+    DE,
+    METHODS,
+    LeastSquares,
+    Topology,
+    load_problem,
+    make_optimizer,
+    methods,
+)
 from symbreak.methods import Method
 from symbreak.optimizers import OPTIMIZERS, Optimizer
 from symbreak.symmetry import AssignmentBreaking, ProximityBreaking
@@ -30,7 +39,7 @@ EVERY = pytest.mark.parametrize("method", [*METHODS, *TOYS])
 @pytest.fixture(autouse=True)
 def _with_toys(monkeypatch):
     for name, row in TOYS.items():
-        monkeypatch.setitem(METHODS, name, row)
+        monkeypatch.setitem(methods._METHODS, name, row)
 
 
 def advance(optimizer, generations, f=landscape):

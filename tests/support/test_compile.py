@@ -17,13 +17,13 @@ print(symbreak.__file__)
 print(symbreak.train(problem, "DE-SB", max_evaluations=400, seed=0).error)
 """
 COUNT = """
-from symbreak._support.compile import compiled, is_kept
+from symbreak._support.compile import _SturdyCache, compiled
 
 @compiled()
 def twice(x):
     return 2 * x
 
-print(twice(21), len(twice.stats.cache_hits), is_kept(twice))
+print(twice(21), len(twice.stats.cache_hits), isinstance(twice._cache, _SturdyCache))
 """
 
 

@@ -216,7 +216,7 @@ def test_a_training_continued_from_its_state_is_identical(method):
         run.step()
         run = Run.from_state(problem, through_json(run.state()))
     assert run.record().model.to_json() == whole.record().model.to_json()
-    assert_equal(run.state()["ledger"], whole.state()["ledger"])
+    assert_equal(run.state()["history"], whole.state()["history"])
 
 
 @EVERY

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from symbreak import METHODS
 from symbreak.cli import app, load_command
+from symbreak.methods import _METHODS
 from symbreak.optimizers import OPTIMIZERS
 from symbreak.problems import _registry
 from symbreak.symmetry import BREAKINGS
@@ -59,7 +59,7 @@ def run_page(page):
 @contextmanager
 def registries_restored():
     """What a page adds to the methods, problems and so on is gone afterwards."""
-    registries = (METHODS, BREAKINGS, OPTIMIZERS, _registry._MAKERS)
+    registries = (_METHODS, BREAKINGS, OPTIMIZERS, _registry._MAKERS)
     before = [dict(registry) for registry in registries]
     try:
         yield

@@ -1,4 +1,4 @@
-"""The methods: the paper's (Section 6) and ours, each an optimiser with a breaking and settings."""
+"""The methods: the paper's (Section 6) and ours, each an optimizer with a breaking and settings."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ Role = Literal["plain", "invariant", "proximity", "exhaustive", "variant"]
 Polish = Literal["none", "final", "restarts"]
 POLISHES = get_args(Polish)
 
-#: Arguments of an optimiser that are not settings of a method: the caller gives them.
+#: Arguments of an optimizer that are not settings of a method: the caller gives them.
 _GIVEN = ("self", "dim", "population_size", "max_evaluations", "breaking", "initial_population")
 
 
 @dataclass(frozen=True)
 class Method:
-    """An optimiser, how it breaks symmetries, and the optimiser's settings.
+    """An optimizer, how it breaks symmetries, and the optimizer's settings.
 
     Attributes:
         optimizer: The class.
         breaking: Makes the breaking for a topology.
-        settings: Arguments of the optimiser.
+        settings: Arguments of the optimizer.
         family: Methods of one family are compared with each other, and share a population size.
         role: What it is in that comparison.
         polish: What follows the search, unless something else is asked for.
@@ -73,7 +73,7 @@ class Method:
 
     @property
     def setting_names(self) -> tuple[str, ...]:
-        """What may be set, from the constructors of the optimiser and its bases."""
+        """What may be set, from the constructors of the optimizer and its bases."""
         return _setting_names(self.optimizer)
 
 
@@ -142,7 +142,7 @@ def register_method(
     those of symbreak's own methods are taken.
 
     Raises:
-        ValueError: if the name is taken, or a setting is none of the optimiser's.
+        ValueError: if the name is taken, or a setting is none of the optimizer's.
     """
     if check_text("name", name) in _BUILT_IN:
         raise ValueError(f"the name {name!r} is taken by one of symbreak's own methods.")
@@ -176,7 +176,7 @@ def check_settings(method: str, settings: Mapping[str, Any], others: Iterable[st
 
 
 def population_size_of(method: str, problem: Problem | Topology) -> int:
-    """Candidates per generation where none are asked for: the problem's, or the optimiser's."""
+    """Candidates per generation where none are asked for: the problem's, or the optimizer's."""
     row = find_method(method)
     exceptions = problem.population_size if isinstance(problem, Problem) else {}
     return exceptions.get(row.family, row.optimizer.default_population_size)
@@ -192,7 +192,7 @@ def make_optimizer(
     initial_population: ArrayLike | None = None,
     **settings: Any,
 ) -> Optimizer:
-    """The optimiser of a method for a problem, or for networks of some topology.
+    """The optimizer of a method for a problem, or for networks of some topology.
 
     Args:
         method: A name in ``METHODS``.

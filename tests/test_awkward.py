@@ -111,7 +111,7 @@ def has_nan(value):
 
 
 def going_on(made):
-    """What an optimiser does with settings."""
+    """What an optimizer does with settings."""
 
     def optimized(*arguments, **settings):
         optimizer = made(*arguments, **settings)

@@ -83,7 +83,7 @@ def test_problems_need_only_the_topology():
     assert packages(names) <= {"problems", "topology", "activations", "_support"}
 
 
-def test_the_analysis_never_imports_an_optimiser():
+def test_the_analysis_never_imports_an_optimizer():
     names = {n for path in (PACKAGE / "analysis").rglob("*.py") for n in imported_modules(path)}
     assert not packages(names) & {"optimizers", "methods", "training", "objectives"}
 

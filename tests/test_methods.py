@@ -64,7 +64,7 @@ def test_a_problem_and_a_model_solve_for_output_weights():
         Model(topology, "regression", np.zeros(topology.dim), np.zeros((4, 1)), None, None)
 
 
-def test_settings_reach_the_optimiser():
+def test_settings_reach_the_optimizer():
     assert make_optimizer("DE", Topology.parse("1-3-1"), F=0.7).F == 0.7
     assert make_optimizer("CMA-ES", Topology.parse("1-3-1"), sigma=0.1).sigma == 0.1
 

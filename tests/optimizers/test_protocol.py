@@ -1,6 +1,6 @@
-"""The contract: what every optimiser of every method must do, whatever it is.
+"""The contract: what every optimizer of every method must do, whatever it is.
 
-A new row of ``METHODS`` is held to it at once. The optimisers of ``toys.py`` are of kinds that the
+A new row of ``METHODS`` is held to it at once. The optimizers of ``toys.py`` are of kinds that the
 package has none of: one that shrinks and stops by itself, one around another.
 """
 
@@ -64,7 +64,7 @@ def assert_equal(a, b):
             assert same if isinstance(value, np.ndarray) else value == b[name], name
 
 
-def test_every_optimiser_of_the_registry_is_held_to_the_contract():
+def test_every_optimizer_of_the_registry_is_held_to_the_contract():
     assert {row.optimizer for row in METHODS.values()} == set(OPTIMIZERS.values())
 
 
@@ -189,7 +189,7 @@ def test_the_number_of_candidates_is_said_before_they_are_asked(method):
 
 
 @EVERY
-def test_a_training_keeps_to_the_budget_and_stops_with_its_optimiser(method):
+def test_a_training_keeps_to_the_budget_and_stops_with_its_optimizer(method):
     problem = load_problem("syn5")
     run = Run(problem, method, max_evaluations=500, population_size=20, polish="none")
     optimizer = run._running[0].optimizer

@@ -307,7 +307,7 @@ def test_counts_and_time_survive_an_interruption(problem):
     assert record.seconds > 100
 
 
-def test_the_trace_is_the_optimisers(problem):
+def test_the_trace_is_the_optimizers(problem):
     record = train(problem, "CMA-ES-SB", max_evaluations=48 * 6, seed=3)
     optimizer, evaluate = make_optimizer("CMA-ES-SB", problem, seed=3), LeastSquares(problem)
     shares, steps = [], []

@@ -71,6 +71,14 @@ class AlignedDraws:
     signs: list[Array]
     summary: pd.DataFrame
 
+    def __repr__(self) -> str:
+        chains, draws = self.theta.shape[:2]
+        modes = "one mode" if len(self.centroids) == 1 else f"{len(self.centroids)} modes"
+        return (
+            f"AlignedDraws({chains} chains of {draws} draws, {self.topology} networks, {modes})\n"
+            f"{self.summary}"
+        )
+
     def align(self, draws: Any) -> tuple[Any, IntArray]:
         """Further draws under the same convention, and the nearest mode of each."""
         theta = _joined(draws, self.places, self.topology)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import threading
@@ -110,7 +109,8 @@ class LeastSquares(Objective):
     def with_ridge(self, alpha: float) -> LeastSquares:
         """The same with a ridge that is given; they share their arrays, and take turns."""
         self.linearisation  # noqa: B018  (made now, it is shared)
-        other = copy.copy(self)
+        other = LeastSquares.__new__(LeastSquares)  # copy.copy would make it anew
+        other.__dict__.update(self.__dict__)
         if alpha > 0 and self.alpha > 0:
             other.ridge, other._objective = Ridge(alpha), _objective(self.problem, alpha)
         else:

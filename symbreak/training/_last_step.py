@@ -90,22 +90,24 @@ def apply_last_step(
     if has_probabilities(problem):
         found = with_probabilities(model, part_for_classes(problem), may_go_on)
         record = replace(record, alpha=found.alpha, n_effective=found.n_effective)
-        return _with_model(record, problem, found.model)
+        return _with_model(record, LeastSquares(problem), found.model)
     if n_stages > 1:
-        return _with_model(record, problem, refitted(model, problem, record.alpha))
+        again = refitted(model, problem, record.alpha)
+        return _with_model(record, LeastSquares(problem), again)
     if not what_is_last(problem, record):
         return record
-    held = with_validated_ridge(LeastSquares(problem), model.theta, record.alpha, may_go_on)
+    objective = LeastSquares(problem)
+    held = with_validated_ridge(objective, model.theta, record.alpha, may_go_on)
     if held.output_weights is None:
         return record
     model = replace(model, theta=held.theta, output_weights=held.output_weights)
     record = replace(record, alpha=held.alpha, n_effective=held.n_effective)
-    return _with_model(record, problem, model)
+    return _with_model(record, objective, model)
 
 
-def _with_model(record: RunRecord, problem: Problem, model: Model) -> RunRecord:
+def _with_model(record: RunRecord, objective: LeastSquares, model: Model) -> RunRecord:
     """The record with a model that knows its error."""
-    error = LeastSquares(problem).network_error(model, with_ridge=False)
+    error = objective.network_error(model, with_ridge=False)
     return replace(record, model=replace(model, origin={**model.origin, "error": error}))
 
 

@@ -501,7 +501,6 @@ def test_missing_values_in_a_frame_are_refused_in_the_words_of_scikit_learn():
         {"alpha": -1},
         {"alpha": "much"},
         {"activation": "tan"},
-        {"method": "adam"},
         {"max_time": 0},
         {"max_evaluations": 0.5},
         {"validation_fraction": 1},
@@ -513,6 +512,11 @@ def test_bad_settings_are_refused_in_the_words_of_scikit_learn(setting):
     (name,) = setting
     with pytest.raises(ValueError, match=f"The '{name}' parameter of EvolvedMLPRegressor must be"):
         EvolvedMLPRegressor(**setting).fit(*table()[:2])
+
+
+def test_an_unknown_method_is_refused_with_the_names_of_those_that_are_registered():
+    with pytest.raises(ValueError, match=r"unknown method 'adam'.*DE-SB"):
+        EvolvedMLPRegressor(method="adam").fit(*table()[:2])
 
 
 @pytest.mark.parametrize("y", [np.zeros(30), np.arange(30.0)])

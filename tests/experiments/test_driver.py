@@ -16,6 +16,7 @@ from symbreak.experiments import ExecutorError, Store, StoreError, StudySpec, _d
 from symbreak.experiments._driver import only_driver
 from symbreak.experiments._imports import import_modules
 from symbreak.experiments._run import describe_here, run_slice
+from symbreak.problems import _registry
 from tests.cli.shell import symbreak_here
 from tests.experiments import processes
 from tests.experiments.processes import DEADLINE, is_begun, results, start_study, wait_for
@@ -355,6 +356,8 @@ def evil(tmp_path, monkeypatch):
     """The options of a study of a problem that misbehaves, and of another one."""
     (tmp_path / "evil.py").write_text(EVIL)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(_registry, "_MAKERS", dict(_registry._MAKERS))
+    monkeypatch.delitem(sys.modules, "evil", raising=False)
 
     def options(name):
         import_modules(["evil"])

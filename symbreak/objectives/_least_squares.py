@@ -159,7 +159,7 @@ class LeastSquares(Objective):
 
     def for_thread(self) -> LeastSquares:
         """Another one, with scratch of its own."""
-        return LeastSquares(self.problem)
+        return _made_again(self.problem, 1, self.ridge)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _made_again, (self.problem, self.threads, self.ridge)

@@ -120,7 +120,7 @@ def train(
             of one.
         executor: Runs as many starts at a time as there are ``threads``, in other processes or on
             other machines: anybody's ``concurrent.futures.Executor``.
-        callback: Called after each step; the run stops early if it returns True.
+        callback: Called after each step; the training stops early if it returns True.
         **settings: Other arguments of the optimizer, such as ``F`` or ``sigma``.
 
     Ctrl-C ends the run after the step under way, with the best so far.
@@ -140,7 +140,8 @@ def train(
             return trainer.run(as_objective(problem), max_evaluations, initial)
         records = trainer.stages(problem, max_evaluations, initial)
         record = _joined(records)
-        if callback is not None and (doing := what_is_last(problem, record)):
+        doing = "" if clock.stopped else what_is_last(problem, record)
+        if callback is not None and doing:
             callback(_progress(record, doing))
         record = apply_last_step(problem, record, clock.may_go_on, n_stages=len(records))
     return replace(record, stopped="interrupted") if clock.stopped else record
@@ -210,7 +211,7 @@ def _run_to_its_end(run: Run, clock: Clock, seconds: float, callback: Callback |
         step = time.monotonic() - started
         answer = None if callback is None else callback(run.progress)
         if isinstance(answer, bool | np.bool_) and answer:
-            break
+            clock.stop()  # nor is there time for what would follow
     return run.record(time_is_up=time.monotonic() + step / 2 >= deadline)
 
 

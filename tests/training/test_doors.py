@@ -86,6 +86,22 @@ def test_what_has_no_gradient_is_not_polished():
         Run.from_state(Problem.from_arrays(np.eye(3), np.arange(3.0)), Run(Bowl()).state())
 
 
+def test_a_callback_that_asks_to_stop_is_heard_by_all_that_would_follow():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5_000, 2))  # so many that a part is searched first, and then polished
+    problem = Problem.from_arrays(X, np.sin(X[:, 0]), hidden=(2,))
+    seen = []
+
+    def stop(progress):
+        seen.append(progress)
+        return len(seen) == 3
+
+    record = train(problem, callback=stop)
+    assert len(seen) == 3
+    assert record.stopped == "interrupted"
+    assert record.model is not None
+
+
 def test_every_end_is_kept_and_told_apart():
     table = pd.read_csv(SENSOR)
     problem = Problem.from_arrays(table[["voltage", "humidity"]], table["temperature"])

@@ -133,3 +133,15 @@ def test_what_contributors_are_told_to_touch_is_there():
     for name in re.findall(r"`((?:\w+/)*\w+\.py)`", table):
         found = [ROOT / name, ROOT / "symbreak" / name, ROOT / "symbreak" / "export" / name]
         assert any(path.exists() for path in found), name
+
+
+def test_files_that_pages_name_are_there():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    named = r"`((?:symbreak|tests|scripts|benchmarks|studies|examples)/[\w./-]+)`"
+    missing = {
+        (page.name, name)
+        for page in pages
+        for name in re.findall(named, page.read_text(encoding="utf-8"))
+        if not (ROOT / name).exists()
+    }
+    assert missing == set()

@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from symbreak._polish._linearisation import Linearisation
 from symbreak._polish._polisher import CONVERGED, Polishable, Polisher
+from symbreak._polish._step_kernels import LARGE
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array
 from symbreak.network import ROUNDING, held
@@ -98,7 +100,12 @@ def _inverse_trace_and_log_det(
     rounding = D * ROUNDING * float(here.G.diagonal().max())
     L = np.linalg.cholesky(np.tril(here.G) + np.diag(alpha * shares + rounding))
     responses = (inverse @ here.H).reshape(-1, D)  # of output weights to theta
-    columns = solve_triangular(L, np.hstack([np.diag(np.sqrt(shares)), responses.T]), lower=True)
+    if D > LARGE:  # the inverse of a triangle takes a third of the work
+        inverted, _ = dtrtri(L, lower=1)
+        columns = np.hstack([inverted * np.sqrt(shares), inverted @ responses.T])
+    else:
+        columns = np.hstack([np.diag(np.sqrt(shares)), responses.T])
+        columns = solve_triangular(L, columns, lower=True)
     trace = q * float(np.sum(inverse**2)) + float(np.sum(columns**2))
     log_det = 2 * float(np.sum(np.log(L.diagonal()))) + q * float(np.sum(np.log(norms)))
     return trace, log_det

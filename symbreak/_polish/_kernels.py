@@ -244,15 +244,15 @@ def _derivatives(
 
 
 @_compiled
-def _add_gram(J: Array, G: Array) -> None:
-    """``G += J J'`` in its lower triangle, panel by panel."""
+def _add_gram(J: Array, G: Array, sign: float = 1.0) -> None:
+    """``G += sign J J'`` in its lower triangle, panel by panel."""
     D = len(J)
     for a in range(0, D, PANEL):
         b = min(a + PANEL, D)
         product = np.dot(J[a:], J[a:b].T)
         for i in range(a, D):
             for j in range(a, min(b, i + 1)):
-                G[i, j] += product[i - a, j - a]
+                G[i, j] += sign * product[i - a, j - a]
 
 
 @_compiled

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from symbreak._kernels import _compiled, _dot
-from symbreak._polish._kernels import _scale, _subtract
+from symbreak._polish._kernels import _add_gram, _scale, _subtract
 from symbreak._support.checks import Array
 from symbreak.network import ROUNDING
 
@@ -17,6 +17,9 @@ from symbreak.network import ROUNDING
 #: .00007, autoenc-spiral .0054 .0011 .0011, autoenc-sphere .00047 .00040 .00028 (2026-11).
 #: Entries count as at least this share of the largest.
 SMALLEST = 1e-12
+#: Equations of more weights are solved panel by panel, by products of matrices, with so many
+#: columns each; smaller ones keep the bits of results that were published.
+LARGE, PANEL = 400, 64
 
 
 @_compiled
@@ -44,14 +47,24 @@ def is_stationary(
 
 @_compiled
 def cholesky(M: Array, L: Array) -> bool:
-    """``L L' = M`` from the lower triangle of M; False if M is not positive definite."""
-    for i in range(len(M)):
-        for j in range(i):
-            L[i, j] = (M[i, j] - _dot(L[i, :j], L[j, :j])) / L[j, j]
-        pivot = M[i, i] - _dot(L[i, :i], L[i, :i])
-        if not pivot > ROUNDING * M[i, i]:
-            return False
-        L[i, i] = math.sqrt(pivot)
+    """``L L' = M`` from the lower triangle of M; False if M is not positive definite.
+
+    Of many rows M is overwritten: each panel of columns is taken out of what is right of it.
+    """
+    D, diagonal = len(M), np.diag(M).copy()
+    panel = PANEL if D > LARGE else D
+    for a in range(0, D, panel):
+        b = min(a + panel, D)
+        for i in range(a, D):
+            for j in range(a, min(i, b)):
+                L[i, j] = (M[i, j] - _dot(L[i, a:j], L[j, a:j])) / L[j, j]
+            if i < b:
+                pivot = M[i, i] - _dot(L[i, a:i], L[i, a:i])
+                if not pivot > ROUNDING * diagonal[i]:
+                    return False
+                L[i, i] = math.sqrt(pivot)
+        if b < D:
+            _add_gram(L[b:, a:b].copy(), M[b:, b:], -1.0)
     return True
 
 

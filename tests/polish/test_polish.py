@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 import symbreak
-from symbreak import LeastSquares, Topology, load_problem, train
-from symbreak._polish import Linearisation, Polisher, _step_kernels, jacobian_cost
+from symbreak import LeastSquares, Problem, Topology, load_problem, train
+from symbreak._polish import Linearisation, Polisher, _step_kernels, evidence_of, jacobian_cost
 from symbreak.activations import ACTIVATIONS
 from symbreak.models import Model
 from tests import reference_polish
@@ -487,3 +487,29 @@ def test_sinc2d_is_solved_in_a_fifth_of_short_searches_with_a_polish():
     found = [train(problem, "DE-SB", max_evaluations=10_000, seed=seed).theta for seed in range(20)]
     errors = [polish(theta, problem).error for theta in found]
     assert sum(error < 1.1 * 0.00245 for error in errors) >= 4
+
+
+@pytest.mark.parametrize("D", [_step_kernels.LARGE, 2 * _step_kernels.LARGE + 7])
+def test_a_triangle_found_panel_by_panel_is_that_of_lapack(D):
+    A = np.random.default_rng(D).normal(size=(D + 10, D))
+    M, L = A.T @ A, np.zeros((D, D))
+    expected = np.linalg.cholesky(M)
+    assert _step_kernels.cholesky(np.tril(M), L)
+    np.testing.assert_allclose(L, expected, rtol=0, atol=1e-10 * expected.max())
+    singular = np.tril(M)
+    singular[-1] = singular[-2, :].copy()
+    singular[-1, -1], singular[-1, -2] = singular[-2, -2], singular[-2, -2]
+    assert not _step_kernels.cholesky(singular, L)
+
+
+def test_the_evidence_of_a_large_network_is_found_as_that_of_a_small_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 9))
+    objective = LeastSquares(Problem.from_arrays(X, np.sin(X[:, 0]), hidden=(45,)))
+    theta = 0.3 * rng.normal(size=objective.topology.dim)
+    large = evidence_of(objective, theta)
+    monkeypatch.setattr("symbreak._polish._evidence.LARGE", objective.topology.dim)
+    small = evidence_of(objective, theta)
+    assert len(theta) > _step_kernels.LARGE
+    assert large.n_effective == pytest.approx(small.n_effective, rel=1e-9)
+    assert large.log_evidence == pytest.approx(small.log_evidence, rel=1e-9)

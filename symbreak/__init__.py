@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from symbreak.optimizers import CMAES, DE
     from symbreak.problems import Problem, load_problem, problem_names
     from symbreak.topology import Topology
-    from symbreak.training import Run, RunRecord, polish, train
+    from symbreak.training import Run, RunRecord, evolve, polish, train
 
 __all__ = [
     "CMAES",
@@ -30,6 +30,7 @@ __all__ = [
     "RunRecord",
     "Topology",
     "__version__",
+    "evolve",
     "load_problem",
     "make_optimizer",
     "polish",
@@ -51,6 +52,7 @@ _HOMES = {
     "Run": "symbreak.training",
     "RunRecord": "symbreak.training",
     "Topology": "symbreak.topology",
+    "evolve": "symbreak.training",
     "load_problem": "symbreak.problems",
     "make_optimizer": "symbreak.methods",
     "polish": "symbreak.training",

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from symbreak._support.checks import check_choice, check_population, check_text, shown, unknown
-from symbreak.optimizers import CMAES, DE, Optimizer
+from symbreak.optimizers import CMAES, DE, Optimizer, Restarts
 from symbreak.problems import Problem
 from symbreak.symmetry import (
     AssignmentBreaking,
@@ -99,7 +99,7 @@ _WHOLE_TRIALS = {
     "anchor": "better-half",
 }
 
-#: The paper's eight names, four beyond it (docs/beyond-the-paper.md), and the trainer
+#: The paper's eight names, six beyond it (docs/beyond-the-paper.md), and the trainer
 #: (docs/trainer.md). Every CMA-ES with breaking damps its step size (Eq. 46). Add a row, and the
 #: method is everywhere.
 _METHODS: dict[str, Method] = {
@@ -116,6 +116,10 @@ _METHODS: dict[str, Method] = {
     "CMA-ES-SB-LA": _CMAES(_SWEEPS, {"replace_mean": True}, role="variant"),
     "CMA-ES-SB-LA-P": _CMAES(
         _SWEEPS, {"replace_mean": True, "own_partition": True}, role="variant"
+    ),
+    "CMA-ES-IPOP": Method(Restarts, NoBreaking, family="CMA-ES-IPOP", role="plain"),
+    "CMA-ES-IPOP-SB-LA": Method(
+        Restarts, _SWEEPS, {"replace_mean": True}, family="CMA-ES-IPOP", role="variant"
     ),
     "auto": Method(DE, _SWEEPS, _WHOLE_TRIALS, family="auto", role="plain", polish="restarts"),
 }
@@ -179,7 +183,8 @@ def population_size_of(method: str, problem: Problem | Topology) -> int:
     """Candidates per generation where none are asked for: the problem's, or the optimizer's."""
     row = find_method(method)
     exceptions = problem.population_size if isinstance(problem, Problem) else {}
-    return exceptions.get(row.family, row.optimizer.default_population_size)
+    topology = problem.topology if isinstance(problem, Problem) else problem
+    return exceptions.get(row.family, row.optimizer.usual_population_size(topology.dim))
 
 
 def make_optimizer(

@@ -92,7 +92,7 @@ def test_the_public_names_are_these():
     assert set(symbreak.__all__) == {
         *("Topology", "Problem", "load_problem", "problem_names", "LeastSquares", "METHODS"),
         *("make_optimizer", "train", "RunRecord", "DE", "CMAES", "symmetry", "__version__"),
-        *("Model", "Run", "polish", "register_method"),
+        *("Model", "Run", "evolve", "polish", "register_method"),
     }
     for name in symbreak.__all__:
         assert getattr(symbreak, name) is not None

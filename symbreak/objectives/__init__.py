@@ -2,6 +2,7 @@
 
 from symbreak.objectives._base import Found, Objective
 from symbreak.objectives._cross_entropy import CrossEntropy
+from symbreak.objectives._fitness import Fitness, Network
 from symbreak.objectives._least_squares import (
     LeastSquares,
     check_threads,
@@ -11,8 +12,10 @@ from symbreak.objectives._least_squares import (
 
 __all__ = [
     "CrossEntropy",
+    "Fitness",
     "Found",
     "LeastSquares",
+    "Network",
     "Objective",
     "check_threads",
     "prepare_kernels",

@@ -103,6 +103,7 @@ class Objective(ABC):
         cost: About how many multiply-adds an evaluation takes.
         iteration_cost: What an iteration of a polish costs, in evaluations.
         max_evaluations: The usual budget; None if it goes by the costs.
+        target: An error that is good enough, where a run stops.
     """
 
     topology: Topology
@@ -118,6 +119,7 @@ class Objective(ABC):
     cost = 0.0
     iteration_cost = 1
     max_evaluations: int | None = 100_000
+    target = -np.inf
 
     @abstractmethod
     def __call__(self, population: Array) -> Array:

@@ -3,6 +3,7 @@
 from symbreak.optimizers._base import OPTIMIZERS, Best, Optimizer
 from symbreak.optimizers._cmaes import CMAES
 from symbreak.optimizers._de import DE
+from symbreak.optimizers._restarts import Restarts
 from symbreak.optimizers._state import State
 
-__all__ = ["CMAES", "DE", "OPTIMIZERS", "Best", "Optimizer", "State"]
+__all__ = ["CMAES", "DE", "OPTIMIZERS", "Best", "Optimizer", "Restarts", "State"]

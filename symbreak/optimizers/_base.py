@@ -106,7 +106,7 @@ class Optimizer(ABC):
         self.dim = check_count("dim", dim, 1)
         self.population_size = check_count(
             "population_size",
-            self.default_population_size if population_size is None else population_size,
+            self.usual_population_size(dim) if population_size is None else population_size,
             4,
             "a candidate and three others",
         )
@@ -135,6 +135,11 @@ class Optimizer(ABC):
             f"breaking={self.breaking.name!r}, generation={self.generation}, "
             f"error={self.best.error:.6g})"
         )
+
+    @classmethod
+    def usual_population_size(cls, dim: int) -> int:
+        """Candidates per generation for D parameters."""
+        return cls.default_population_size
 
     def _memory(self) -> float:
         """Bytes that it will take, about: candidates, copies of them, what they are drawn from."""

@@ -187,8 +187,13 @@ def _centroid(population: Array) -> Array:
 
 @_compiled
 def _inflate(to_beat: Array, modified: Mask) -> None:
-    """Make modified candidates of the first half easy to replace (Algorithm 2)."""
+    """Make modified candidates of the first half easy to replace (Algorithm 2).
+
+    Where errors are negative, such as those of rewards, they are measured from the smallest one.
+    """
+    zero = min(0.0, to_beat.min())
     for i in range(len(to_beat) // 2):
         if modified[i]:
             # epsilon_j <- 100 epsilon_j, and finite (paper-notes 2)
-            to_beat[i] = max(to_beat[i], min(to_beat[i] * INFLATION, MAX_TO_BEAT))
+            inflated = zero + (to_beat[i] - zero) * INFLATION
+            to_beat[i] = max(to_beat[i], min(inflated, MAX_TO_BEAT))

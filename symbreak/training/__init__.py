@@ -1,5 +1,6 @@
 """Training: starts of search and polish, until they agree or the budget is spent."""
 
+from symbreak.training._evolve import EvolutionRecord, evolve
 from symbreak.training._last_step import log_loss, n_effective_parameters
 from symbreak.training._recipe import make_plan, usual_evaluations
 from symbreak.training._record import Progress, RunRecord, versions
@@ -8,9 +9,11 @@ from symbreak.training._train import polish, train
 
 __all__ = [
     "UNLIMITED",
+    "EvolutionRecord",
     "Progress",
     "Run",
     "RunRecord",
+    "evolve",
     "log_loss",
     "make_plan",
     "n_effective_parameters",

@@ -149,7 +149,8 @@ def make_plan(
     chosen = polish_of(method, polish)
     if polish is None and not objective.can_polish:
         chosen = "none"
-    size = objective.population_size(row.family) or row.optimizer.default_population_size
+    usual = row.optimizer.usual_population_size(objective.topology.dim)
+    size = objective.population_size(row.family) or usual
     search = max_evaluations
     if chosen == "restarts":
         size, search = short_search(objective)

@@ -162,6 +162,7 @@ class Progress(NamedTuple):
         fit_error: The error without the ridge, NaN where it is not known. Where polishes set the
             ridge, it is that of the network that would be kept now; of the first one, until then.
         doing: What is done after the search, in words; empty before.
+        word: What the error is called.
     """
 
     n_evaluations: int
@@ -171,6 +172,7 @@ class Progress(NamedTuple):
     n_starts: int
     fit_error: float = np.nan
     doing: str = ""
+    word: str = "error"
 
     @property
     def in_words(self) -> str:
@@ -178,7 +180,11 @@ class Progress(NamedTuple):
         if self.doing:
             return self.doing
         known = not np.isnan(self.fit_error)
-        return f"error {self.fit_error:.3g}" if known else f"error {self.error:.3g} with its ridge"
+        return (
+            f"{self.word} {self.fit_error:.3g}"
+            if known
+            else f"error {self.error:.3g} with its ridge"
+        )
 
 
 def versions() -> dict[str, str]:

@@ -197,10 +197,10 @@ class _Trainer:
             initial=initial,
             **self.options,
         )
-        return _run_to_its_end(run, self.clock, share * self.clock.left, self.callback)
+        return run_to_its_end(run, self.clock, share * self.clock.left, self.callback)
 
 
-def _run_to_its_end(run: Run, clock: Clock, seconds: float, callback: Callback | None) -> RunRecord:
+def run_to_its_end(run: Run, clock: Clock, seconds: float, callback: Callback | None) -> RunRecord:
     """Step until there is nothing left to do, or no time."""
     deadline = time.monotonic() + seconds
     step = 0.0  # seconds of the last one; the next one begins if half of it has its place

@@ -197,3 +197,9 @@ def test_evaluations_to_a_target_are_of_the_order_of_scipys(function):
 
     ratio = np.median([ours(s) for s in range(5)]) / np.median([scipys(s) for s in range(5)])
     assert 0.5 < ratio < 2
+
+
+def test_inflation_measures_negative_errors_from_the_smallest_one():
+    to_beat = np.array([-5.0, -3.0, -4.0, -1.0])
+    _de._inflate(to_beat, np.ones(4, dtype=np.bool_))
+    assert to_beat.tolist() == [-5.0, -5.0 + 100 * 2.0, -4.0, -1.0]

@@ -1,0 +1,291 @@
+"""Any function of networks as an objective: a simulator, a game, a loss without a gradient."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import signal
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from symbreak._support.checks import (
+    Array,
+    check_choice,
+    check_flag,
+    check_kind,
+    check_population,
+    check_real,
+    check_theta,
+    shown,
+)
+from symbreak.models import Model
+from symbreak.objectives._base import Objective
+from symbreak.problems import Scaling
+from symbreak.topology import Topology
+
+#: A population is divided into at most this many parts for an executor. It does not depend on the
+#: number of workers, so that a vectorised function sees the same parts with any of them.
+PARTS = 16
+
+
+class Network:
+    """A complete network to be judged, or n of them; light enough to be called in a loop.
+
+    ``network(observation)`` takes (d,) to an action (q,), or (K, d) to (K, q); n networks take
+    (n, d), one observation each, to (n, q). Actions are weighted sums, with no bounds of their own.
+
+    Attributes:
+        theta: Its parameters (D,), or those of n networks (n, D).
+    """
+
+    def __init__(self, theta: Array, topology: Topology, inputs: Scaling | None = None) -> None:
+        self.theta, self.topology, self._inputs = theta, topology, inputs
+        self._f, layers = topology.activation.f, topology.layers(theta)
+        n_inputs = topology.sizes[:-1]
+        self._layers = [
+            (layer[..., :n], layer[..., n] if topology.biases else None)
+            for layer, n in zip(layers, n_inputs, strict=True)
+        ]
+
+    def __call__(self, observation: ArrayLike) -> Array:
+        """The action for an observation."""
+        a = np.asarray(observation, dtype=np.float64)
+        if a.shape[-1:] != (self.topology.n_inputs,):
+            raise ValueError(
+                f"an observation must have shape (d,) = ({self.topology.n_inputs},) for a "
+                f"{self.topology} network, got {a.shape}."
+            )
+        if self._inputs is not None:
+            a = (a - self._inputs.mean) / self._inputs.scale
+        last = len(self._layers) - 1
+        for i, (W, bias) in enumerate(self._layers):
+            a = a @ W.T if W.ndim == 2 else np.einsum("nij,nj->ni", W, a)
+            a = a if bias is None else a + bias
+            a = a if i == last else self._f(a)
+        return a
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """What an executor calls: the function, and how."""
+
+    function: Callable[..., Any]
+    topology: Topology
+    inputs: Scaling | None
+    vectorized: bool
+    timeout: float | None
+    raises: bool
+
+    def __call__(self, thetas: Array, seed: int | None) -> tuple[Array, list[str]]:
+        """Fitness (n,) of networks, NaN where there is none, and why."""
+        if self.vectorized:
+            return self._all(thetas, seed)
+        judged = [self._one(theta, seed) for theta in thetas]
+        return np.array([value for value, _ in judged]), [why for _, why in judged if why]
+
+    def _call(self, theta: Array, seed: int | None) -> tuple[Any, str]:
+        network = Network(theta.copy(), self.topology, self.inputs)
+        try:
+            with _time_limit(self.timeout):
+                given = (network,) if seed is None else (network, seed)
+                return self.function(*given), ""
+        except Exception as error:
+            if self.raises:
+                raise
+            return None, f"{type(error).__name__}: {error}"
+
+    def _one(self, theta: Array, seed: int | None) -> tuple[float, str]:
+        value, why = self._call(theta, seed)
+        if why:
+            return math.nan, why
+        try:
+            number = float(np.asarray(value, dtype=np.float64).reshape(()))
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"the fitness must be one number for a network, got {shown(value)}; "
+                "a function of whole populations needs vectorized=True."
+            ) from None
+        return number, "" if math.isfinite(number) else f"not finite: {number}"
+
+    def _all(self, thetas: Array, seed: int | None) -> tuple[Array, list[str]]:
+        value, why = self._call(thetas, seed)
+        n = len(thetas)
+        if why:
+            return np.full(n, math.nan), [why] * n
+        try:
+            values = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.empty(())
+        if values.shape != (n,):
+            raise TypeError(
+                f"the fitness of a population must have shape (n,) = ({n},), a number for each "
+                f"network, got {shown(value)}."
+            )
+        return values, [f"not finite: {v}" for v in values if not math.isfinite(v)]
+
+
+class Fitness(Objective):
+    """A function of networks, to be minimised or maximised.
+
+    Inside a run lower is better: with ``maximize`` its errors are the negative fitness. A network
+    whose fitness is not finite, raises or takes too long counts as the worst there is; the first
+    one is told by a warning, all are counted in ``failures``.
+
+    Args:
+        function: Of one ``Network``, to a number; with ``vectorized`` of n networks at once,
+            to n numbers: a function that numba compiled would take ``networks.theta`` (n, D).
+        topology: With ``outputs="searched"``; another is taken as a complete network too.
+        vectorized: Whether it judges whole populations.
+        maximize: Whether higher is better.
+        noisy: Whether it takes a second argument, a seed. All networks of a generation get the
+            same one, so that luck is the same for all of them; the next generation gets another.
+        on_error: ``"count"``, or ``"raise"`` to end at the first network without a fitness.
+        timeout: Seconds for a call of the function, at most; it must run in the main thread of a
+            process, and be Python. What takes too long may differ from one run to the next.
+        target: Fitness at which to stop.
+        executor: Judges parts of a population at a time, anybody's ``concurrent.futures``.
+        inputs: How observations are scaled, kept in the model; not at all by default.
+        name: What to call it; by default the function's name.
+
+    Attributes:
+        failures: How often there was no fitness, by the reason.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        topology: Topology,
+        *,
+        vectorized: bool = False,
+        maximize: bool = False,
+        noisy: bool = False,
+        on_error: str = "count",
+        timeout: float | None = None,
+        target: float | None = None,
+        executor: Executor | None = None,
+        inputs: Scaling | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not callable(function):
+            raise ValueError(f"fitness must be a function of a network, got {shown(function)}.")
+        check_kind("topology", topology, Topology, "such as Topology((4, 6, 1))")
+        self.topology = replace(topology, outputs="searched")
+        self.maximize, self.noisy = check_flag("maximize", maximize), check_flag("noisy", noisy)
+        raises = check_choice("on_error", on_error, ("count", "raise")) == "raise"
+        if timeout is not None:
+            timeout = check_real("timeout", timeout, 1e-3, 1e9)
+        self._judge = _Judge(
+            function, self.topology, inputs, check_flag("vectorized", vectorized), timeout, raises
+        )
+        d, q = topology.n_inputs, topology.n_outputs
+        self._inputs = inputs or Scaling(np.zeros(d), np.ones(d))
+        if len(self._inputs.mean) != d:
+            raise ValueError(f"inputs must scale d = {d} numbers, got {len(self._inputs.mean)}.")
+        self._outputs = Scaling(np.zeros(q), np.ones(q))
+        self._executor = executor
+        self._sign = -1.0 if self.maximize else 1.0
+        self.name = str(name or getattr(function, "__name__", type(function).__name__))
+        self.origin = {"problem": self.name, "maximize": self.maximize}
+        self.target = -math.inf if target is None else self._sign * float(target)
+        home = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
+        facts = (home, self.name, str(self.topology), maximize, vectorized, noisy)
+        self.digest = hashlib.sha256(repr(facts).encode()).hexdigest()
+        self.failures: Counter[str] = Counter()
+
+    def __call__(self, population: Array) -> Array:
+        """Errors (N_p,) of a population (N_p, D)."""
+        population = check_population(population, self.topology.dim)
+        errors = self._sign * self.judge(population, _seed_of(population) if self.noisy else None)
+        errors[~np.isfinite(errors)] = np.inf
+        return errors
+
+    def judge(self, thetas: Array, seed: int | None = None) -> Array:
+        """Fitness (n,) of networks (n, D), in its own sign; NaN where there is none."""
+        if self._executor is None:
+            parts = [self._judge(thetas, seed)]
+        else:
+            cuts = np.array_split(thetas, min(PARTS, len(thetas)))
+            futures = [self._executor.submit(self._judge, part, seed) for part in cuts]
+            parts = [future.result() for future in futures]
+        reasons = [why for _, whys in parts for why in whys]
+        if reasons and self._judge.raises:
+            raise ValueError(f"a network has no fitness: {reasons[0]}.")
+        if reasons and not self.failures:
+            warnings.warn(
+                f"{len(reasons)} of {len(thetas)} networks have no fitness and count as worst; "
+                f"the first one: {reasons[0]}. All are counted; on_error='raise' would stop.",
+                stacklevel=2,
+            )
+        self.failures.update(reasons)
+        return np.concatenate([values for values, _ in parts])
+
+    def champion(self, thetas: Array, n: int = 30) -> tuple[Array, float, float]:
+        """Of networks (m, D), the best by its mean over n fresh seeds, and that mean, judged again.
+
+        The mean and its standard error are of seeds that nothing was selected by.
+        """
+
+        def judged(of: Array, first: int) -> Array:
+            return np.array([self.judge(of, 2**40 + seed) for seed in range(first, first + n)])
+
+        means = self._sign * judged(thetas, 0).mean(axis=0)
+        best = thetas[int(np.argmin(np.where(np.isfinite(means), means, np.inf)))]
+        values = judged(best[None], n)[:, 0]
+        return best, float(values.mean()), float(values.std(ddof=1) / math.sqrt(n))
+
+    def model(self, theta: Array, output_weights: Array | None = None) -> Model:
+        """The network of a vector (D,): hidden layers and output weights, biases of 0 if none."""
+        net = self.topology
+        theta = check_theta(theta, net.dim)
+        *hidden, output = net.layers(theta)
+        if not net.biases:
+            hidden = [np.column_stack([layer, np.zeros(len(layer))]) for layer in hidden]
+        return Model(
+            replace(net, outputs="solved", biases=True),
+            "regression",
+            np.concatenate([layer.ravel() for layer in hidden]),
+            output.T.copy(),
+            self._inputs,
+            self._outputs,
+        )
+
+    def network_error(self, model: Model, *, with_ridge: bool = True) -> float:
+        """The error that a network of a run was found with."""
+        return float(model.origin["error"])
+
+
+def _seed_of(population: Array) -> int:
+    """A seed for a generation; it depends on nothing but its networks, so that states need none."""
+    return int.from_bytes(hashlib.sha256(population.tobytes()).digest()[:4], "little")
+
+
+@contextmanager
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise a TimeoutError in what takes longer."""
+    if seconds is None:
+        yield
+        return
+    if threading.current_thread() is not threading.main_thread() or not hasattr(
+        signal, "setitimer"
+    ):
+        raise RuntimeError("a timeout needs the main thread of a process; use an executor of them.")
+
+    def end(number: int, frame: object) -> None:
+        raise TimeoutError(f"it took longer than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,161 @@
+"""Networks evolved against any fitness: the door beside ``train`` to the same loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from symbreak._support.blas import one_blas_thread
+from symbreak._support.checks import check_callable, check_kind
+from symbreak._support.interrupts import deferred_interrupts
+from symbreak.methods import check_settings
+from symbreak.objectives import Fitness
+from symbreak.topology import Topology
+from symbreak.training._record import Progress, RunRecord
+from symbreak.training._run import UNLIMITED, Run
+from symbreak.training._train import Callback, Clock, run_to_its_end
+
+#: What ``"auto"`` is here: small populations with restarts (docs/evolve.md).
+AUTO = "CMA-ES-IPOP"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EvolutionRecord(RunRecord):
+    """A ``RunRecord`` that knows the sign of its fitness; ``errors`` are what was minimised.
+
+    Attributes:
+        maximize: Whether higher is better.
+        mean_fitness: Of a noisy fitness, the champion's mean over fresh seeds; else its fitness.
+        standard_error: Of that mean; 0 without noise.
+    """
+
+    maximize: bool = False
+    mean_fitness: float = np.nan
+    standard_error: float = 0.0
+
+    @property
+    def fitness(self) -> float:
+        """The champion's fitness in its own sign; of a noisy one the mean over fresh seeds."""
+        return self.mean_fitness
+
+    def __repr__(self) -> str:
+        error = f" ± {self.standard_error:.2g} on fresh seeds" if self.standard_error else ""
+        better = "higher" if self.maximize else "lower"
+        bad = f"; {self.n_nonfinite:,} networks without a fitness" if self.n_nonfinite else ""
+        return (
+            f"EvolutionRecord({self.problem}, {self.method}, seed {self.seed})\n"
+            f"  fitness {self.fitness:.6g}{error} ({better} is better) after "
+            f"{self.n_evaluations:,} evaluations in {self.seconds:.2f} s, "
+            f"ended by {self.stopped}{bad}"
+        )
+
+
+def evolve(
+    fitness: Callable[..., Any] | Fitness,
+    topology: Topology | None = None,
+    method: str = "auto",
+    *,
+    max_evaluations: int | None = None,
+    max_time: float | None = None,
+    target: float | None = None,
+    maximize: bool = False,
+    vectorized: bool = False,
+    noisy: bool = False,
+    on_error: str = "count",
+    timeout: float | None = None,
+    seed: int = 0,
+    population_size: int | None = None,
+    executor: Executor | None = None,
+    callback: Callback | None = None,
+    **settings: Any,
+) -> EvolutionRecord:
+    """Evolve networks against a fitness, and record the run.
+
+    Lower is better, unless ``maximize``.
+
+    Args:
+        fitness: A function of one network, ``network(observation) -> action``, to a number; of a
+            whole population if ``vectorized``; or a ``Fitness``, which brings all that
+            belongs to it.
+        topology: Of the networks, output weights included.
+        method: A registered name; ``"auto"`` is CMA-ES with a small population and restarts.
+        max_evaluations: Networks to judge, at most; 100,000 by default, without limit if there is a
+            ``max_time``.
+        max_time: Seconds after which to stop.
+        target: Fitness at which to stop.
+        maximize: Whether higher is better.
+        vectorized: See ``Fitness``; so ``noisy``, ``on_error``, ``timeout`` and ``executor``.
+        noisy: Whether the fitness takes a seed as its second argument.
+        on_error: ``"count"`` or ``"raise"``.
+        timeout: Seconds for a network.
+        seed: Same seed, same result, with any executor.
+        population_size: Candidates per generation; by default the method's own.
+        executor: Judges networks in other processes or on other machines.
+        callback: Called after each generation with a ``Progress`` whose ``error`` is the best
+            fitness in its own sign; the run stops early if it returns True.
+        **settings: Other arguments of the optimizer, such as ``sigma``.
+
+    Ctrl-C ends the run after the generation under way, with the best so far.
+    """
+    check_callable("callback", callback)
+    if not isinstance(fitness, Fitness):
+        fitness = Fitness(
+            fitness,
+            check_kind("topology", topology, Topology, "such as Topology((4, 6, 1))"),
+            vectorized=vectorized,
+            maximize=maximize,
+            noisy=noisy,
+            on_error=on_error,
+            timeout=timeout,
+            target=target,
+            executor=executor,
+        )
+    method = AUTO if method == "auto" else method
+    check_settings(method, settings, evolve.__kwdefaults__ or ())
+    if max_evaluations is None and max_time is not None:
+        max_evaluations = UNLIMITED
+    run = Run(
+        fitness,
+        method,
+        max_evaluations=max_evaluations,
+        seed=seed,
+        population_size=population_size,
+        **settings,
+    )
+    clock = Clock(max_time, reserve=False)
+    with deferred_interrupts(clock.stop), one_blas_thread():
+        record = run_to_its_end(run, clock, clock.left, _in_own_sign(fitness, callback))
+        return _finished(fitness, record)
+
+
+def _in_own_sign(fitness: Fitness, callback: Callback | None) -> Callback | None:
+    """The callback, told the fitness instead of what is minimised."""
+    if callback is None:
+        return None
+    sign = -1.0 if fitness.maximize else 1.0
+
+    def told(progress: Progress) -> object:
+        best = sign * progress.error
+        return callback(progress._replace(error=best, fit_error=best, word="fitness"))
+
+    return told
+
+
+def _finished(fitness: Fitness, record: RunRecord) -> EvolutionRecord:
+    """The record with what its champion is worth, on fresh seeds if there is noise."""
+    value = -record.error if fitness.maximize else record.error
+    model, error = record.model, 0.0
+    if model is not None and fitness.noisy:
+        _, value, error = fitness.champion(record.theta[None])
+    if model is not None:
+        model = replace(model, origin={**model.origin, "fitness": value, "standard_error": error})
+    return EvolutionRecord(
+        **{**vars(record), "model": model},
+        maximize=fitness.maximize,
+        mean_fitness=value,
+        standard_error=error,
+    )

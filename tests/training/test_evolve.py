@@ -1,0 +1,169 @@
+"""Networks evolved against any fitness."""
+
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from symbreak import Model, Run, Topology, evolve
+from symbreak.objectives import Fitness, Network
+
+NET = Topology((2, 3, 1), outputs="searched")
+X = np.random.default_rng(0).normal(size=(10, 2))
+
+
+def loss(network):
+    return float(np.mean((network(X)[:, 0] - X[:, 0]) ** 2))
+
+
+def reward(network):
+    return -loss(network)
+
+
+def population_loss(networks):
+    outputs = np.array([networks(np.tile(x, (len(networks.theta), 1)))[:, 0] for x in X])
+    return np.mean((outputs - X[:, :1]) ** 2, axis=0)
+
+
+def noisy_sphere(network, seed):
+    return float(np.sum(network.theta**2) + np.random.default_rng(seed).normal())
+
+
+@pytest.mark.parametrize("net", [NET, Topology((2, 3, 1), outputs="searched", biases=False)])
+def test_the_model_of_a_run_computes_what_was_judged(net, tmp_path):
+    record = evolve(loss, net, max_evaluations=300)
+    record.model.save(tmp_path / "policy.json")
+    model = Model.load(tmp_path / "policy.json")
+    assert np.mean((model.predict(X) - X[:, 0]) ** 2) == pytest.approx(record.fitness, rel=1e-9)
+    assert record.model.origin["fitness"] == record.fitness
+
+
+@pytest.mark.parametrize("method", ["auto", "CMA-ES-IPOP-SB-LA", "DE", "DE-SB-LA", "CMA-ES-SB"])
+def test_a_reward_is_maximised_as_its_negative_is_minimised(method):
+    options = {"max_evaluations": 600, "population_size": 20}
+    down = evolve(loss, NET, method, **options)
+    up = evolve(reward, NET, method, maximize=True, **options)
+    assert up.fitness == -down.fitness
+    assert np.array_equal(up.theta, down.theta)
+    assert "higher is better" in repr(up)
+
+
+def test_a_vectorised_fitness_is_that_of_each_network():
+    thetas = np.random.default_rng(1).normal(size=(5, NET.dim))
+    each = Fitness(loss, NET)(thetas)
+    assert np.allclose(Fitness(population_loss, NET, vectorized=True)(thetas), each)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_executor_changes_nothing(workers):
+    alone = evolve(loss, NET, max_evaluations=200)
+    with ThreadPoolExecutor(workers) as executor:
+        shared = evolve(loss, NET, max_evaluations=200, executor=executor)
+    assert np.array_equal(alone.theta, shared.theta)
+    assert np.array_equal(alone.errors, shared.errors)
+
+
+def test_a_run_goes_on_bit_by_bit():
+    fitness = Fitness(noisy_sphere, NET, noisy=True)
+    whole, parts = (Run(fitness, "CMA-ES-IPOP", max_evaluations=900) for _ in range(2))
+    while not whole.finished:
+        whole.step()
+    while not parts.finished:
+        parts = Run.from_state(fitness, parts.state())
+        parts.step()
+    assert np.array_equal(whole.record().theta, parts.record().theta)
+    assert np.array_equal(whole.record().errors, parts.record().errors)
+
+
+def test_a_run_stops_at_its_target():
+    record = evolve(reward, NET, maximize=True, target=-0.9)
+    assert record.stopped == "target"
+    assert record.fitness >= -0.9
+    assert record.n_evaluations < 100_000
+
+
+def test_callbacks_see_the_fitness_in_its_own_sign():
+    seen = []
+    evolve(reward, NET, maximize=True, max_evaluations=60, callback=seen.append)
+    assert all(progress.error <= 0 for progress in seen)
+    assert seen[-1].in_words.startswith("fitness -")
+
+
+def test_all_networks_of_a_generation_get_the_same_seed_and_the_next_one_another():
+    seeds = []
+
+    def fitness(network, seed):
+        seeds.append(seed)
+        return 0.0
+
+    judged = Fitness(fitness, NET, noisy=True)
+    for value in (0.1, 0.2):
+        judged(np.full((4, NET.dim), value))
+    assert len(set(seeds[:4])) == len(set(seeds[4:])) == 1
+    assert seeds[0] != seeds[4]
+
+
+def test_the_champion_of_a_noisy_fitness_is_judged_on_fresh_seeds():
+    record = evolve(noisy_sphere, NET, noisy=True, max_evaluations=1000)
+    true = float(np.sum(record.theta**2))
+    assert abs(record.fitness - true) < 6 * record.standard_error
+    assert record.error < record.fitness  # the luckiest generation
+
+
+def sometimes_bad(network):
+    first = network.theta[0]
+    if first > 0.5:
+        raise ZeroDivisionError("no pole")
+    return math.nan if first < -0.5 else float(network.theta @ network.theta)
+
+
+def test_networks_without_a_fitness_are_counted_and_said():
+    with pytest.warns(UserWarning, match="have no fitness and count as worst"):
+        record = evolve(sometimes_bad, NET, max_evaluations=300)
+    assert record.n_nonfinite > 0
+    assert np.isfinite(record.fitness)
+
+
+def test_a_run_ends_at_the_first_error_if_asked():
+    with pytest.raises((ZeroDivisionError, ValueError), match=r"no pole|no fitness"):
+        evolve(sometimes_bad, NET, on_error="raise")
+
+
+def never_ends(network):
+    if network.theta[0] > 0:
+        time.sleep(60)
+    return 1.0
+
+
+def test_a_fitness_that_never_ends_is_timed_out():
+    fitness = Fitness(never_ends, NET, timeout=0.05)
+    with pytest.warns(UserWarning, match="longer than"):
+        errors = fitness(np.array([[1.0], [-1.0]]) * np.ones(NET.dim))
+    assert errors.tolist() == [np.inf, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("fitness", "options", "words"),
+    [
+        (lambda network: [1, 2], {}, "one number"),
+        (lambda network: "good", {}, "one number"),
+        (lambda networks: 1.0, {"vectorized": True}, r"shape \(n,\)"),
+    ],
+)
+def test_a_fitness_of_the_wrong_shape_is_refused(fitness, options, words):
+    with pytest.raises(TypeError, match=words):
+        evolve(fitness, NET, **options)
+
+
+def test_what_is_no_fitness_is_refused():
+    with pytest.raises(ValueError, match="function of a network"):
+        evolve(3, NET)
+    with pytest.raises(ValueError, match="topology"):
+        evolve(loss)
+
+
+def test_an_observation_of_the_wrong_size_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(d,\) = \(2,\)"):
+        Network(np.zeros(NET.dim), NET)([1.0, 2.0, 3.0])

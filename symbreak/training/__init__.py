@@ -1,5 +1,6 @@
 """Training: starts of search and polish, until they agree or the budget is spent."""
 
+from symbreak.training._committee import join
 from symbreak.training._evolve import EvolutionRecord, evolve
 from symbreak.training._last_step import log_loss, n_effective_parameters
 from symbreak.training._recipe import make_plan, usual_evaluations
@@ -14,6 +15,7 @@ __all__ = [
     "Run",
     "RunRecord",
     "evolve",
+    "join",
     "log_loss",
     "make_plan",
     "n_effective_parameters",

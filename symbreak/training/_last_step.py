@@ -108,7 +108,7 @@ def apply_last_step(
 def _with_model(record: RunRecord, objective: LeastSquares, model: Model) -> RunRecord:
     """The record with a model that knows its error."""
     error = objective.network_error(model, with_ridge=False)
-    return replace(record, model=replace(model, origin={**model.origin, "error": error}))
+    return record.with_model(replace(model, origin={**model.origin, "error": error}))
 
 
 def part_of(problem: Problem, needed: tuple[int, int]) -> Problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numba
@@ -44,6 +44,8 @@ class RunRecord:
         model: The network to keep: the one that the validation set selected, if there is such a
             set; else, where the ridge set itself, the most probable one; else the one with the
             best error; None if no error was finite.
+        members: The networks whose mean the model is; one, if it is no committee.
+        shares: What each of them counts for in it; their sum is 1.
         alpha: The ridge of the model; of ``alpha="auto"``, what the data asked for.
         n_effective: Number of parameters that the data determine, if the ridge set itself.
         generation_evaluations: Evaluations at the end of each generation.
@@ -91,6 +93,8 @@ class RunRecord:
     n_evaluations: int
     stopped: str
     seconds: float
+    members: tuple[Model, ...] = ()
+    shares: Array = field(default_factory=lambda: np.empty(0))
     counters: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
@@ -103,6 +107,10 @@ class RunRecord:
         ``model.origin["error"]``.
         """
         return float(self.errors[-1])
+
+    def with_model(self, model: Model) -> RunRecord:
+        """The same with another model, which is no committee."""
+        return replace(self, model=model, members=(model,), shares=np.ones(1))
 
     @property
     def interrupted(self) -> bool:

@@ -312,6 +312,8 @@ class Run:
                 history.error if best is None else self.objective.network_error(best) + penalty
             ),
             model=model,
+            members=() if model is None else (model,),
+            shares=np.ones(0 if model is None else 1),
             alpha=self.objective.alpha if kept is None else kept.alpha,
             n_effective=None if kept is None else kept.n_effective,
             generation_evaluations=trace[:, 0].astype(np.int64),

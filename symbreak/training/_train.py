@@ -21,6 +21,7 @@ from symbreak.methods import check_settings
 from symbreak.models import Model
 from symbreak.objectives import LeastSquares, Objective, prepare_kernels, prepare_polish
 from symbreak.problems import Problem
+from symbreak.training._committee import check_networks, with_committee
 from symbreak.training._last_step import (
     POLISH_SAMPLES,
     apply_last_step,
@@ -89,6 +90,8 @@ def train(
     initial: ArrayLike | None = None,
     executor: Executor | None = None,
     callback: Callback | None = None,
+    n_networks: int | None = None,
+    max_neurons: int | None = None,
     **settings: Any,
 ) -> RunRecord:
     """Train the network of a problem and record the run.
@@ -121,6 +124,10 @@ def train(
         executor: Runs as many starts at a time as there are ``threads``, in other processes or on
             other machines: anybody's ``concurrent.futures.Executor``.
         callback: Called after each step; the training stops early if it returns True.
+        n_networks: Different networks that starts ended in are averaged into one, so many at most,
+            their neurons side by side. By default one network is kept, of the size that was asked
+            for.
+        max_neurons: Hidden neurons of the result at most; there are fewer networks in it, then.
         **settings: Other arguments of the optimizer, such as ``F`` or ``sigma``.
 
     Ctrl-C ends the run after the step under way, with the best so far.
@@ -132,6 +139,7 @@ def train(
         if polish_of(method, polish) != "none":
             prepare_polish()
     own = isinstance(problem, Problem) and problem.rescale == "none"
+    most = check_networks(problem, n_networks, max_neurons, averages=own)
     clock = Clock(max_time, reserve=own)
     settings |= {"seed": seed, "population_size": population_size, "threads": threads}
     trainer = _Trainer(method, polish, {"executor": executor, **settings}, clock, callback)
@@ -143,7 +151,12 @@ def train(
         doing = "" if clock.stopped else what_is_last(problem, record)
         if callback is not None and doing:
             callback(_progress(record, doing))
-        record = apply_last_step(problem, record, clock.may_go_on, n_stages=len(records))
+        found, n_stages = records[0].model, len(records)
+        record = apply_last_step(problem, record, clock.may_go_on, n_stages=n_stages)
+        if found is not None:
+            record = with_committee(
+                problem, record, found.theta, most, clock.may_go_on, n_stages=n_stages
+            )
     return replace(record, stopped="interrupted") if clock.stopped else record
 
 

@@ -1,0 +1,201 @@
+"""A committee: several optima averaged into one network, their neurons side by side.
+
+Starts end in different optima, which err differently where data are scarce. The mean of their
+outputs errs less than most of them, and it is the output of one network: hidden layers block by
+block, output weights times their share. So model, file, inspection and exports need no more. For
+classes the mean is that of the weighted sums, before softmax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from symbreak._polish import Polisher, evidence_of
+from symbreak._support.checks import Array, check_count, check_vectors
+from symbreak.models import Model
+from symbreak.objectives import CrossEntropy, Found, LeastSquares
+from symbreak.objectives._least_squares import EXACT
+from symbreak.problems import Problem, Scaling
+from symbreak.topology import Topology
+from symbreak.training._last_step import (
+    DESCENT,
+    FIRST_DESCENT,
+    ITERATIONS,
+    POLISH_SAMPLES,
+    has_probabilities,
+    part_for_classes,
+    part_of,
+    refitted,
+)
+from symbreak.training._record import RunRecord
+
+#: Those whose error is more than so many times the best one's have missed what others found.
+MUCH_WORSE = 1.5
+
+
+def check_networks(
+    problem: object, n_networks: int | None, max_neurons: int | None, *, averages: bool
+) -> int:
+    """How many networks there may be in a committee; one by default."""
+    n = 1 if n_networks is None else check_count("n_networks", n_networks, 1)
+    if n > 1 and not averages:
+        raise ValueError(
+            "n_networks is for networks of your own data; of this problem a single one is kept, "
+            f"got {n}."
+        )
+    if max_neurons is None or not isinstance(problem, Problem):
+        return n
+    bound, own = check_count("max_neurons", max_neurons, 1), sum(problem.topology.hidden)
+    if own > bound:
+        raise ValueError(
+            f"max_neurons must be at least the {own} neurons of a {problem.topology} network, got "
+            f"{bound}; ask for smaller layers, or for more."
+        )
+    return min(n, bound // own)
+
+
+def join(models: Sequence[Model], shares: Array) -> Model:
+    """One network whose outputs are the mean of those of several, weighted by their shares.
+
+    Args:
+        models: Networks of the same task, inputs, targets and depth.
+        shares: (n,) numbers, one for each network, whose sum is 1.
+
+    Returns:
+        A model as any other; one alone is returned as it is.
+    """
+    weights = check_vectors(shares, "(n,)", "shares")
+    if not models or weights.shape != (len(models),) or not np.isclose(weights.sum(), 1):
+        raise ValueError(
+            f"shares must be {len(models)} numbers that add up to 1, one for each of at least one "
+            f"model, got shape {weights.shape} and a sum of {weights.sum():.6g}."
+        )
+    first = models[0]
+    if len(models) == 1:
+        return first
+    for model in models[1:]:
+        _check_alike(first, model)
+    layers = [model.topology.layers(model.theta) for model in models]
+    joined = [np.vstack([own[0] for own in layers])]
+    for h in range(1, len(first.topology.hidden)):
+        inner = block_diag(*(own[h][:, :-1] for own in layers))
+        joined.append(
+            np.hstack([inner, np.concatenate([own[h][:, -1] for own in layers])[:, None]])
+        )
+    hidden = [len(layer) for layer in joined]
+    parts = list(zip(weights, models, strict=True))
+    V = [share * model.output_weights[: model.topology.hidden[-1]] for share, model in parts]
+    if first.output_shift:
+        V.append(np.sum([share * model.output_weights[-1:] for share, model in parts], axis=0))
+    net = first.topology
+    return replace(
+        first,
+        topology=Topology((net.n_inputs, *hidden, net.n_outputs), net.activation),
+        theta=np.concatenate([layer.ravel() for layer in joined]),
+        output_weights=np.vstack(V),
+        origin={**first.origin, "networks": len(models)},
+    )
+
+
+def _check_alike(first: Model, other: Model) -> None:
+    """Refuse networks whose outputs have no mean, or none that is a network."""
+    nets = first.topology, other.topology
+    facts = {
+        "depth": len(nets[0].hidden) == len(nets[1].hidden),
+        "activation": nets[0].activation is nets[1].activation,
+        "output": first.output == other.output and first.output_shift == other.output_shift,
+        "classes": first.classes == other.classes,
+        "inputs": _is_same(first.inputs, other.inputs),
+        "targets": _is_same(first.targets, other.targets),
+    }
+    for fact, is_alike in facts.items():
+        if not is_alike:
+            raise ValueError(f"only networks with the same {fact} can be joined into one.")
+
+
+def _is_same(one: Scaling, other: Scaling) -> bool:
+    return np.array_equal(one.mean, other.mean) and np.array_equal(one.scale, other.scale)
+
+
+def with_committee(
+    problem: Problem,
+    record: RunRecord,
+    theta: Array,
+    n_networks: int,
+    may_go_on: Callable[[], bool],
+    *,
+    n_stages: int = 1,
+) -> RunRecord:
+    """The record with the mean of its best distinct optima, ``n_networks`` at most.
+
+    Its model, in its last form, is the first of them; ``theta`` (D,) is what it was before. Others
+    are brought into the same form with its ridge, while there is time.
+    """
+    if record.model is None or n_networks == 1:
+        return record
+    last = _last_form(problem, record, may_go_on, n_stages=n_stages)
+    members = [record.model]
+    for found in others(record.founds, theta)[: n_networks - 1]:
+        if not may_go_on():
+            break
+        members.append(last(found))
+    shares = np.full(len(members), 1 / len(members))
+    model = join(members, shares)
+    error = LeastSquares(problem).network_error(model, with_ridge=False)
+    model = replace(model, origin={**model.origin, "error": error})
+    return replace(record, model=model, members=tuple(members), shares=shares)
+
+
+def others(founds: Sequence[Found], theta: Array) -> list[Found]:
+    """The best end in each optimum but that of ``theta``, the better first, without the hopeless.
+
+    Starts that were cut short, or given up on their way, are none.
+    """
+    ended = [found for found in founds if found.optimum >= 0 and found.output_weights.size]
+    ended.sort(key=lambda found: (found.optimum, found.score))
+    own = {found.optimum for found in ended if np.array_equal(found.theta, theta)}
+    best: dict[int, Found] = {}
+    for found in ended:
+        best.setdefault(found.optimum, found)
+    most = max(MUCH_WORSE * min((found.error for found in ended), default=0.0), EXACT)
+    return [found for n, found in best.items() if n not in own and found.error <= most]
+
+
+def _last_form(
+    problem: Problem, record: RunRecord, may_go_on: Callable[[], bool], *, n_stages: int
+) -> Callable[[Found], Model]:
+    """What makes a model of an end, as the last step has made the record's of the best one."""
+    first = record.model
+    assert first is not None
+    if has_probabilities(problem):
+        part = part_for_classes(problem)
+        on = CrossEntropy(part.topology, part.train, shift=part.output_shift)
+
+        def probable(found: Found) -> Model:
+            start = np.concatenate([found.theta, found.output_weights.ravel()])
+            x = on.fit(start, record.alpha, FIRST_DESCENT, lambda: True)
+            x = on.fit(x, record.alpha, DESCENT, may_go_on)
+            theta, V = np.split(x, [found.theta.size])
+            return replace(first, theta=theta, output_weights=V.reshape(first.output_weights.shape))
+
+        return probable
+    part = part_of(problem, POLISH_SAMPLES) if n_stages > 1 else problem
+    ridged = LeastSquares(part).with_ridge(record.alpha)
+
+    def polished(found: Found) -> Model:
+        if n_stages == 1 and found.alpha >= record.alpha:
+            return replace(first, theta=found.theta, output_weights=found.output_weights)
+        polisher = Polisher(ridged, found.theta, max_iterations=ITERATIONS)
+        while not polisher.finished and may_go_on():
+            polisher.step()
+        model = replace(first, theta=polisher.theta.copy())
+        if n_stages > 1:
+            return refitted(model, problem, record.alpha)
+        V = evidence_of(ridged, polisher.theta).output_weights if record.alpha > 0 else None
+        return ridged.model(polisher.theta, V)
+
+    return polished

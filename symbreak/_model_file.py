@@ -74,6 +74,22 @@ def read_mapping(facts: Mapping[str, Any], name: str) -> dict[str, Any]:
     return values
 
 
+def read_objects(facts: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Several of them."""
+    parts = _list(facts, name)
+    if not all(isinstance(part, dict) for part in parts):
+        raise ValueError(f"{name} must be a list of objects.")
+    return parts
+
+
+def read_number(facts: Mapping[str, Any], name: str) -> float:
+    """A finite number."""
+    value: Any = facts.get(name)
+    if not _is_number(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r:.40}.")
+    return float(value)
+
+
 def read_labels(facts: Mapping[str, Any], name: str, kinds: tuple[type, ...]) -> list[Any]:
     """Different values of some kinds."""
     values = _list(facts, name)

@@ -453,10 +453,21 @@ class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, EvolvedNetwork):
         X, y, weights = _counting_samples(X, y, sample_weight)
         return self._fit(X, y.reshape(len(y), -1), weights, names)
 
-    def predict(self, X: Any) -> Array:
-        """Predictions (K,) or (K, q), in the units of y."""
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predictions (K,) or (K, q), in the units of y; if asked, their standard deviations too.
+
+        These are those of the noise and of what the data leave open: docs/error-bars.md.
+        """
+        if return_std:
+            check_is_fitted(self)
+            return self.model_.predict(self._validated(X, reset=False), return_std=True)
         outputs = self._outputs(X)
         return outputs[:, 0] if self._y_is_1d else outputs
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Lower and upper ends, (K,) or (K, q), of intervals with a share of the targets."""
+        check_is_fitted(self)
+        return self.model_.predict_interval(self._validated(X, reset=False), coverage)
 
 
 @_described

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,12 +37,14 @@ from symbreak._support.checks import (
     check_kind,
     check_magnitude,
     check_path,
+    check_real,
     check_vectors,
     shown,
 )
 from symbreak._support.frames import take_columns
 from symbreak._support.writing import write_text
 from symbreak.activations import find_activation
+from symbreak.error_bars import ErrorBars
 from symbreak.network import hidden_outputs, mean_square
 from symbreak.problems import Dataset, Scaling, Task
 from symbreak.problems._problem import label_array
@@ -72,6 +74,7 @@ class Model:
         feature_names: Names of the inputs; empty if they have none.
         target_names: Names of the targets; empty if they have none.
         origin: Where it came from: problem, method, seed, evaluations, error, versions.
+        error_bars: How sure its predictions are; None if that is not known.
     """
 
     topology: Topology
@@ -85,6 +88,7 @@ class Model:
     feature_names: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
+    error_bars: ErrorBars | None = None
 
     def __post_init__(self) -> None:
         check_choice("task", self.task, get_args(Task))
@@ -141,10 +145,16 @@ class Model:
         """Whether the outputs have a bias, the last row of ``output_weights``."""
         return len(self.output_weights) > self.topology.hidden[-1]
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> NDArray[Any]: ...
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
+    def predict(self, X: ArrayLike, return_std: bool = False) -> NDArray[Any] | tuple[Array, Array]:
         """Predictions for inputs X (K, d), both in the units of the data.
 
-        Labels (K,) of classes; else numbers, (K,) for a single target and (K, q) for more.
+        Labels (K,) of classes; else numbers, (K,) for a single target and (K, q) for more. With
+        ``return_std`` the standard deviations of targets around them, too, of a model that has
+        ``error_bars``: they are those of the noise and of what the data leave open.
 
         Columns of a frame are found by name, and those that the model does not read are left out;
         they are taken as they stand if the frame or the model has no names, or the model has but
@@ -154,9 +164,32 @@ class Model:
             ValueError: if X lacks a column, or does not hold finite numbers.
         """
         outputs = self.outputs(X)
+        if return_std:
+            bars, inputs = self.check_error_bars(), self.normalised_inputs(X)
+            std = self.targets.scale * bars.std(inputs, self.targets(outputs))
+            return _one_or_more(outputs), _one_or_more(std)
         if self.classes:
             return self._labels[outputs.argmax(axis=1)]
-        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+        return _one_or_more(outputs)
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Lower and upper ends of intervals that hold a share of the targets at inputs X (K, d).
+
+        Each (K,) for a single target and (K, q) for more. The share was measured on samples of the
+        training that were left out.
+        """
+        check_real("coverage", coverage, 0.01, 0.999)
+        bars, outputs = self.check_error_bars(), self.outputs(X)
+        inputs = self.normalised_inputs(X)
+        half = self.targets.scale * bars.half_width(inputs, self.targets(outputs), coverage)
+        return _one_or_more(outputs - half), _one_or_more(outputs + half)
+
+    def check_error_bars(self) -> ErrorBars:
+        """The error bars; a ValueError says why there are none."""
+        if self.error_bars is not None:
+            return self.error_bars
+        usual = "train gives them to networks of regression on your own data"
+        raise ValueError(f"the model has no error bars: {self.origin.get('no_error_bars', usual)}.")
 
     def outputs(self, X: ArrayLike) -> Array:
         """Outputs (K, q): targets in the units of the data, or a score for each class.
@@ -164,18 +197,22 @@ class Model:
         The largest score is that of the likeliest class; scores are probabilities if ``output`` is
         ``"softmax"``. Columns are found as ``predict`` finds them.
         """
+        z = self.weighted_sums(self.normalised_inputs(X))
+        if self.output == "softmax":
+            z = np.exp(z - z.max(axis=1, keepdims=True))
+            return z / z.sum(axis=1, keepdims=True)
+        # tanh would saturate and make ties; what it is applied to has the same order
+        return z if self.classes else self.targets.undo(z)
+
+    def normalised_inputs(self, X: ArrayLike) -> Array:
+        """Inputs (K, d) of the network. Columns are found as ``predict`` finds them."""
         matrix = as_matrix("X", take_columns("X", X, self.feature_names))
         if matrix.shape[1] != self.topology.n_inputs:
             raise ValueError(
                 f"X must have shape (K, d) = (K, {self.topology.n_inputs}) for a {self.topology} "
                 f"network, got {matrix.shape}."
             )
-        z = self.weighted_sums(self.inputs(matrix))
-        if self.output == "softmax":
-            z = np.exp(z - z.max(axis=1, keepdims=True))
-            return z / z.sum(axis=1, keepdims=True)
-        # tanh would saturate and make ties; what it is applied to has the same order
-        return z if self.classes else self.targets.undo(z)
+        return self.inputs(matrix)
 
     @single_threaded_blas
     def weighted_sums(self, X: Array) -> Array:
@@ -285,6 +322,8 @@ class Model:
             "output_weights": self.output_weights.tolist(),
             "origin": dict(self.origin),
         }
+        if self.error_bars is not None:
+            facts["error_bars"] = self.error_bars.facts()
         return json.dumps(facts, indent=1, allow_nan=False) + "\n"
 
     @classmethod
@@ -295,6 +334,7 @@ class Model:
             ValueError: if the text is not that of a model.
         """
         facts = read_facts(text)
+        bars = read_mapping(facts, "error_bars") if "error_bars" in facts else None
         topology = Topology(read_net(facts), find_activation(read_text(facts, "activation")))
         return cls(
             topology,
@@ -308,7 +348,13 @@ class Model:
             tuple(read_labels(facts, "feature_names", (str,))),
             tuple(read_labels(facts, "target_names", (str,))),
             read_mapping(facts, "origin"),
+            None if bars is None else ErrorBars.from_facts(bars, topology),
         )
+
+
+def _one_or_more(values: Array) -> Array:
+    """(K,) of a single target, (K, q) of more."""
+    return values[:, 0] if values.shape[1] == 1 else values
 
 
 def _plain(label: Any) -> Any:

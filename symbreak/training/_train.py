@@ -22,6 +22,7 @@ from symbreak.models import Model
 from symbreak.objectives import LeastSquares, Objective, prepare_kernels, prepare_polish
 from symbreak.problems import Problem
 from symbreak.training._committee import check_networks, with_committee
+from symbreak.training._error_bars import with_error_bars
 from symbreak.training._last_step import (
     POLISH_SAMPLES,
     apply_last_step,
@@ -99,7 +100,8 @@ def train(
     Networks of your own data, which have no ball, are brought into their last form in the end:
     classes get probabilities by cross-entropy, and in regression a ridge that has set itself
     competes with larger ones in cross-validation. Of very many samples a part is searched, a larger
-    part polished, and the output layer is fitted to all of them.
+    part polished, and the output layer is fitted to all of them. Models of regression know how
+    sure they are (docs/error-bars.md).
 
     Args:
         problem: From ``Problem.from_arrays``, ``read_problem`` or ``load_problem``; or any
@@ -157,6 +159,7 @@ def train(
             record = with_committee(
                 problem, record, found.theta, most, clock.may_go_on, n_stages=n_stages
             )
+            record = with_error_bars(problem, record)
     return replace(record, stopped="interrupted") if clock.stopped else record
 
 

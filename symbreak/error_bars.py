@@ -1,0 +1,378 @@
+"""How sure a prediction is: the noise of the data, and what they leave open of the weights.
+
+Near an optimum a network is linear in its weights, and its least squares are those of a linear
+model (Laplace's approximation; D. J. C. MacKay, Neural Computation 4, 1992): with J the derivatives
+of the outputs by all weights and ``H = J'J`` plus the ridge, the variance of an output is
+``noise^2 (1 + j'H^-1 j)``. Distinct optima make a mixture of such distributions. The same ``H``
+says what the network would have predicted for a sample without having seen it, and by these
+residuals the mixture is weighted (Y. Yao et al., Bayesian Analysis 13, 2018) and its intervals are
+made as wide as they have to be, whatever the noise (conformal prediction).
+
+All numbers are in normalised units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.stats import norm, t
+
+from symbreak._model_file import read_array, read_net, read_number, read_objects
+from symbreak._support.blas import single_threaded_blas
+from symbreak._support.checks import Array, Mask
+from symbreak.network import held, linearised
+from symbreak.problems import Dataset, Problem
+from symbreak.topology import Topology
+
+#: Numbers in the factors of all members, about 4 MB of a file: the members that count least are
+#: left out; a single network has at most 631 weights, or there are no error bars.
+MAX_NUMBERS = 200_000
+#: Members with a smaller share are left out; and steps of an iteration for the shares.
+MIN_SHARE, STEPS = 0.01, 300
+#: With fewer samples intervals are those of Student's distribution, not of what was left out.
+MIN_SAMPLES = 20
+#: Residuals that are kept, at even steps of probability.
+N_SCORES = 199
+#: Numbers that are held at a time.
+BLOCK = 2**21
+#: Less noise, of targets with variance 1, is rounding; so is a part of H this small.
+NO_NOISE, ROUNDING = 1e-12, 1e-10
+#: Share of the samples that must be left over when all free weights are fitted.
+FEWEST = 0.01
+
+
+class NoErrorBarsError(ValueError):
+    """Why there are none, in a sentence."""
+
+
+class Optimum(NamedTuple):
+    """A network, and the ridge that it is an optimum with."""
+
+    theta: Array
+    output_weights: Array
+    alpha: float
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A network with the distribution of its weights.
+
+    Attributes:
+        topology: Of the network.
+        theta: Parameters (D,) of its hidden layers.
+        output_weights: (n, q).
+        share: What it counts for in the mixture.
+        noise: Standard deviation (q,) of the noise.
+        factor: (P, P) lower triangle F with ``H^-1 = F'F``, for theta and then the output weights,
+            row by row.
+    """
+
+    topology: Topology
+    theta: Array
+    output_weights: Array
+    share: float
+    noise: Array
+    factor: Array
+
+    @property
+    def shift(self) -> bool:
+        """Whether the outputs have a bias."""
+        return len(self.output_weights) > self.topology.hidden[-1]
+
+    def __call__(self, X: Array) -> tuple[Array, Array]:
+        """Outputs (K, q) for X (K, d), and their variances."""
+        means, open_ = np.empty((2, len(X), self.topology.n_outputs))
+        for rows, outputs, J in _linearisations(self, X):
+            means[rows], open_[rows] = outputs, np.sum((J @ self.factor.T) ** 2, axis=2)
+        return means, self.noise**2 * (1 + open_)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorBars:
+    """How sure a model is.
+
+    Attributes:
+        members: Networks of a mixture; their shares add up to 1.
+        scores: (n, q) sorted residuals of samples left out, in standard deviations of the mixture,
+            at probabilities 1 / (n + 1) to n / (n + 1).
+        scale: Root of the mean square (q,) of all of them.
+        ranges: (2, d) least and largest inputs of training.
+        error: Root (q,) of the mean squared residual of samples left out.
+        error_spread: Its standard error (q,).
+    """
+
+    members: tuple[Member, ...]
+    scores: Array
+    scale: Array
+    ranges: Array
+    error: Array
+    error_spread: Array
+
+    @single_threaded_blas
+    def std(self, X: Array, outputs: Array) -> Array:
+        """Standard deviations (K, q) of targets around a model's outputs (K, q) at X (K, d)."""
+        return self.scale * np.sqrt(self._variance(X, outputs))
+
+    @single_threaded_blas
+    def half_width(self, X: Array, outputs: Array, coverage: float) -> Array:
+        """How far (K, q) intervals around these outputs reach that hold a share of the targets."""
+        return self.factor(coverage) * np.sqrt(self._variance(X, outputs))
+
+    def _variance(self, X: Array, outputs: Array) -> Array:
+        parts = ((member.share, *member(X)) for member in self.members)
+        return np.sum([share * (v + (f - outputs) ** 2) for share, f, v in parts], axis=0)
+
+    def factor(self, coverage: float) -> Array:
+        """Standard deviations (q,) of the mixture that cover a share of the targets.
+
+        Beyond the largest residual that is known it grows as that of a normal distribution.
+        """
+        n = len(self.scores)
+        levels = np.arange(n + 1) / (n + 1)
+        tail = norm.ppf((1 + coverage) / 2) / norm.ppf((1 + levels[-1]) / 2)
+        columns = (np.append(0.0, column) for column in self.scores.T)
+        return max(tail, 1.0) * np.array([np.interp(coverage, levels, c) for c in columns])
+
+    def outside(self, X: Array) -> Mask:
+        """Which entries of X (K, d) lie outside of what was seen in training."""
+        low, high = self.ranges
+        room = 1e-9 * (high - low)
+        return np.asarray((low - room > X) | (high + room < X))
+
+    def log_density(self, X: Array, y: Array) -> Array:
+        """Logarithms (K, q) of the densities of targets y (K, q) in the mixture."""
+        parts = ((member.share, *member(X)) for member in self.members)
+        return _log_sum([np.log(s) + _log_normal(y - f, v) for s, f, v in parts])
+
+    def facts(self) -> dict[str, Any]:
+        """Plain values for a file."""
+        names = ("scores", "scale", "ranges", "error", "error_spread")
+        return {
+            **{name: getattr(self, name).tolist() for name in names},
+            "members": [
+                {
+                    "net": list(m.topology.sizes),
+                    "share": m.share,
+                    **{k: getattr(m, k).tolist() for k in ("theta", "output_weights", "noise")},
+                    "factor": m.factor[np.tril_indices(len(m.factor))].tolist(),
+                }
+                for m in self.members
+            ],
+        }
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any], topology: Topology) -> ErrorBars:
+        """Those of ``facts``, for a model of this topology."""
+        members = tuple(_read_member(part, topology) for part in read_objects(facts, "members"))
+        d, q = topology.n_inputs, topology.n_outputs
+        shapes = {"scores": (-1, q), "scale": (q,), "ranges": (2, d)}
+        shapes |= {"error": (q,), "error_spread": (q,)}
+        arrays = {
+            name: _shaped(name, read_array(facts, name, len(shape)), shape)
+            for name, shape in shapes.items()
+        }
+        total = sum(member.share for member in members)
+        if not members or not len(arrays["scores"]) or not np.isclose(total, 1):
+            raise ValueError("error bars must have scores, and members with shares that sum to 1.")
+        return cls(members, **arrays)
+
+
+def _read_member(facts: Mapping[str, Any], topology: Topology) -> Member:
+    net = Topology(read_net(facts), topology.activation)
+    if (net.n_inputs, net.n_outputs) != (topology.n_inputs, topology.n_outputs):
+        raise ValueError(f"a member of the error bars of a {topology} network is a {net} network.")
+    V = read_array(facts, "output_weights", 2)
+    n = len(V) if len(V) == net.hidden[-1] + 1 else net.hidden[-1]
+    V = _shaped("output_weights", V, (n, net.n_outputs))
+    theta = _shaped("theta", read_array(facts, "theta", 1), (net.dim,))
+    P = net.dim + V.size
+    factor = np.zeros((P, P))
+    triangle = read_array(facts, "factor", 1)
+    factor[np.tril_indices(P)] = _shaped("factor", triangle, (P * (P + 1) // 2,))
+    noise = _shaped("noise", read_array(facts, "noise", 1), (net.n_outputs,))
+    share = read_number(facts, "share")
+    if not (0 < share <= 1 and (noise > 0).all()):
+        raise ValueError("share and noise of a member of the error bars must be positive.")
+    return Member(net, theta, V, share, noise, factor)
+
+
+def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
+    if len(shape) == 2 and shape[0] < 0:
+        shape = (len(values), shape[1])
+    if values.shape != shape:
+        raise ValueError(f"{name} of the error bars must have shape {shape}, got {values.shape}.")
+    return values
+
+
+def _linearisations(network: Member, X: Array) -> Iterator[tuple[slice, Array, Array]]:
+    """Rows of X, their outputs (k, q) and derivatives (k, q, P), part by part."""
+    P = network.topology.dim + network.output_weights.size
+    rows = max(BLOCK // (P * network.topology.n_outputs), 1)
+    for first in range(0, len(X), rows):
+        part = slice(first, first + rows)
+        weights = network.theta, network.topology, network.output_weights
+        yield part, *linearised(*weights, X[part], shift=network.shift)
+
+
+# How they are made
+
+
+class _Unseen(NamedTuple):
+    """Residuals (K, q) of samples left out, and variances (K, q) of their predictions."""
+
+    residuals: Array
+    variances: Array
+
+
+@single_threaded_blas
+def error_bars_of(
+    problem: Problem,
+    optima: Sequence[Optimum],
+    shares: Array | None = None,
+    *,
+    total_weight: float | None = None,
+) -> ErrorBars:
+    """Error bars of a model of a problem.
+
+    Args:
+        problem: What the networks were trained on, or some samples of that.
+        optima: Distinct ones. The first is the model's network, unless it is a mean of all.
+        shares: (n,) of the networks in the mean that is the model; without them the mixture is
+            weighted by how well it predicts what was left out.
+        total_weight: Of all samples, if the problem has but some.
+
+    Raises:
+        NoErrorBarsError: if there can be none.
+    """
+    data, net = problem.train, problem.topology
+    P = net.dim + optima[0].output_weights.size
+    room = MAX_NUMBERS // (P * (P + 1) // 2)
+    if room == 0:
+        raise NoErrorBarsError(
+            f"its {P:,} weights are too many: their covariance would fill the file"
+        )
+    weights = np.ones(len(data)) if data.weights is None else data.weights
+    more = 1.0 if total_weight is None else total_weight / data.total_weight
+    found = [_member(problem, optima[0], weights, more)]
+    for optimum in optima[1:]:
+        with nullcontext() if shares is not None else suppress(NoErrorBarsError):
+            found.append(_member(problem, optimum, weights, more))
+    members, unseen = [m for m, _ in found], [u for _, u in found]
+    about = np.eye(len(found))[0] if shares is None else shares  # the mean that is the model
+    if shares is None:
+        shares = _stacked(unseen, weights)
+    kept = [i for i in np.argsort(-shares, kind="stable")[:room] if shares[i] >= MIN_SHARE]
+    total = float(shares[kept].sum())
+    members = [replace(members[i], share=float(shares[i]) / total) for i in kept]
+    middle = np.sum([a * u.residuals for a, u in zip(about, unseen, strict=True)], axis=0)
+    variance = np.sum(
+        [
+            m.share * (unseen[i].variances + (unseen[i].residuals - middle) ** 2)
+            for m, i in zip(members, kept, strict=True)
+        ],
+        axis=0,
+    )
+    return _calibrated(members, data, weights, middle, variance)
+
+
+def _member(
+    problem: Problem, optimum: Optimum, weights: Array, more: float
+) -> tuple[Member, _Unseen]:
+    """The network with the distribution of its weights, and what it says of samples left out.
+
+    ``more`` samples count than are there. A sample that is left out changes the residual ``r`` to
+    ``(I - h)^-1 r`` with ``h = J H^-1 J'``, as in a linear model.
+    """
+    net, data, q = problem.topology, problem.train, problem.topology.n_outputs
+    theta, V = map(np.ascontiguousarray, optimum[:2])  # a file gives back the same bits
+    network = Member(net, theta, V, 1.0, np.ones(q), np.empty((0, 0)))
+    shares = np.concatenate([held(net), np.repeat(np.arange(len(V)) < net.hidden[-1], q)])
+    H = np.diag(optimum.alpha * shares)
+    for rows, _, J in _linearisations(network, data.X):
+        flat = (np.sqrt(more * weights[rows])[:, None, None] * J).reshape(-1, len(H))
+        H += flat.T @ flat
+    H += np.diag(np.full(len(H), ROUNDING * max(H.diagonal().max(), NO_NOISE)))
+    if not np.isfinite(H).all():
+        raise NoErrorBarsError("derivatives by its weights are not finite")
+    factor = solve_triangular(np.linalg.cholesky(H), np.eye(len(H)), lower=True)
+    residuals, open_ = np.empty((2, len(data), q))
+    plain, leverages = np.zeros(q), np.zeros(q)
+    for rows, outputs, J in _linearisations(network, data.X):
+        U = J @ factor.T
+        S = U @ U.swapaxes(1, 2)
+        h = weights[rows, None, None] * S
+        without = np.linalg.inv((1 + ROUNDING) * np.eye(q) - h)
+        r = data.y[rows] - outputs
+        residuals[rows] = (without @ r[:, :, None])[:, :, 0]
+        open_[rows] = np.einsum("kqq->kq", without @ S)
+        plain += weights[rows] @ r**2
+        leverages += np.einsum("kqq->q", h)
+    degrees = data.total_weight - leverages
+    if not (degrees > FEWEST * data.total_weight).all():
+        raise NoErrorBarsError("its weights fit every sample, so that no noise is left to see")
+    noise = np.maximum(np.sqrt(plain / degrees), NO_NOISE)
+    unseen = _Unseen(residuals, noise**2 * (1 + np.maximum(open_, 0)))
+    return replace(network, noise=noise, factor=np.tril(factor)), unseen
+
+
+def _stacked(unseen: Sequence[_Unseen], weights: Array) -> Array:
+    """Shares (n,) of networks in the mixture that best predicts what was left out.
+
+    By expectation maximisation from equal shares.
+    """
+    logs = [_log_normal(u.residuals, u.variances).sum(axis=1) for u in unseen]
+    odds = np.exp(np.array(logs) - np.max(logs, axis=0))
+    shares = np.full(len(odds), 1 / len(odds))
+    for _ in range(STEPS if len(odds) > 1 else 0):
+        mixed = shares[:, None] * odds
+        shares = (mixed / mixed.sum(axis=0)) @ weights / weights.sum()
+    return shares
+
+
+def _calibrated(
+    members: list[Member], data: Dataset, weights: Array, residuals: Array, variances: Array
+) -> ErrorBars:
+    scores = np.abs(residuals) / np.sqrt(variances)
+    error = np.sqrt(np.average(residuals**2, axis=0, weights=weights))
+    spread = np.sqrt(np.average((residuals**2 - error**2) ** 2, axis=0, weights=weights))
+    n_effective = data.total_weight**2 / np.sum(weights**2)
+    if len(data) < MIN_SAMPLES:
+        levels = np.arange(1, N_SCORES + 1) / (N_SCORES + 1)
+        kept = np.tile(t.ppf((1 + levels) / 2, max(len(data) - 1, 1))[:, None], scores.shape[1])
+        scale = np.ones(scores.shape[1])
+    else:
+        kept = np.column_stack([_quantiles(column, weights) for column in scores.T])
+        scale = np.sqrt(np.average(scores**2, axis=0, weights=weights))
+    return ErrorBars(
+        members=tuple(members),
+        scores=kept,
+        scale=np.maximum(scale, NO_NOISE),
+        ranges=np.array([data.X.min(axis=0), data.X.max(axis=0)]),
+        error=error,
+        error_spread=spread / np.maximum(2 * error, NO_NOISE) / np.sqrt(n_effective),
+    )
+
+
+def _quantiles(scores: Array, weights: Array) -> Array:
+    """Sorted scores at even steps of probability, as conformal prediction ranks them."""
+    n = min(len(scores), N_SCORES)
+    order = np.argsort(scores, kind="stable")
+    ranks = np.cumsum(weights[order]) / weights.sum() * len(scores) / (len(scores) + 1)
+    places = np.searchsorted(ranks, np.arange(1, n + 1) / (n + 1) - 1e-12)
+    return scores[order][np.minimum(places, len(scores) - 1)]
+
+
+def _log_normal(residuals: Array, variances: Array) -> Array:
+    logs: Array = -0.5 * (np.log(2 * np.pi * variances) + residuals**2 / variances)
+    return logs
+
+
+def _log_sum(logs: Sequence[Array]) -> Array:
+    most = np.max(logs, axis=0)
+    total: Array = most + np.log(np.sum(np.exp(np.array(logs) - most), axis=0))
+    return total

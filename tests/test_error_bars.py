@@ -1,0 +1,226 @@
+"""How sure a prediction is."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from symbreak import LeastSquares, Model, Problem, train
+from symbreak.activations import ACTIVATIONS
+from symbreak.error_bars import NoErrorBarsError, Optimum, error_bars_of
+from symbreak.network import hidden_outputs, linearised
+from symbreak.topology import Topology
+
+
+def table(n=80, noise=0.2, seed=3, gap=False):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, 1))
+    X = np.sign(X) * (1 + np.abs(X) / 2) if gap else X
+    return X, np.sin(2 * X[:, 0]) + noise * rng.normal(size=n)
+
+
+def trained(X, y, hidden=(3,), **options):
+    settings = {name: options.pop(name) for name in ("activation", "weights") if name in options}
+    problem = Problem.from_arrays(X, y, hidden=hidden, alpha="auto", **settings)
+    return train(problem, **{"max_evaluations": 8_000, "seed": 1, **options})
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("sizes", [(2, 3, 1), (2, 3, 2, 2)])
+@pytest.mark.parametrize("shift", [False, True])
+def test_derivatives_are_those_of_small_differences(activation, sizes, shift):
+    net, rng = Topology(sizes, activation), np.random.default_rng(0)
+    x = rng.normal(size=net.dim + (net.hidden[-1] + shift) * net.n_outputs)
+    X = rng.normal(size=(5, 2))
+
+    def outputs(x):
+        V = x[net.dim :].reshape(-1, net.n_outputs)
+        return hidden_outputs(x[: net.dim], net, X, shift=shift) @ V
+
+    V = x[net.dim :].reshape(-1, net.n_outputs)
+    values, J = linearised(x[: net.dim], net, V, X, shift=shift)
+    steps = 1e-6 * np.eye(len(x))
+    slow = np.stack([(outputs(x + s) - outputs(x - s)) / 2e-6 for s in steps], axis=-1)
+    assert values == pytest.approx(outputs(x))
+    assert np.abs(J - slow).max() < 1e-6
+
+
+@pytest.mark.parametrize("hidden", [(3,), (3, 2)])
+@pytest.mark.parametrize("n_networks", [1, 3])
+def test_a_file_gives_the_same_bars_back_to_the_last_bit(hidden, n_networks):
+    X, y = table()
+    model = trained(X, np.column_stack([y, X**2]), hidden, n_networks=n_networks).model
+    again = Model.from_json(model.to_json())
+    for one, other in zip(model.predict(X, True), again.predict(X, True), strict=True):
+        assert one.shape == (80, 2)
+        assert one.tobytes() == other.tobytes()
+    assert model.predict(X, return_std=True)[0].tobytes() == model.predict(X).tobytes()
+
+
+def test_intervals_hold_about_their_share_of_new_samples():
+    X, y = table(300)
+    model = trained(X, y).model
+    new_X, new_y = table(4_000, seed=4)
+    for coverage in (0.5, 0.8, 0.95):
+        low, high = model.predict_interval(new_X, coverage)
+        inside = np.mean((low <= new_y) & (new_y <= high))
+        assert inside == pytest.approx(coverage, abs=0.08)  # 300 samples say it to 0.03
+    std = model.predict(new_X, return_std=True)[1]
+    assert std.mean() == pytest.approx(0.2, rel=0.25)
+
+
+@pytest.mark.parametrize("degrees", [2, 3])
+def test_intervals_hold_their_share_of_noise_with_heavy_tails(degrees):
+    X, _ = table(300)
+    rng = np.random.default_rng(5)
+    model = trained(X, X[:, 0] + rng.standard_t(degrees, size=300)).model
+    new = rng.uniform(-2, 2, size=(4_000, 1))
+    low, high = model.predict_interval(new, 0.9)
+    y = new[:, 0] + rng.standard_t(degrees, size=4_000)
+    assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.9, abs=0.07)
+
+
+def test_the_band_is_wider_where_there_are_no_samples():
+    X, y = table(gap=True)
+    model = trained(X, y).model
+    at = model.predict([[-1.5], [0.0], [1.5], [8.0]], return_std=True)[1]
+    assert at[1] > 1.2 * max(at[0], at[2])
+    assert at[3] > 1.2 * max(at[0], at[2])
+
+
+def test_residuals_of_samples_left_out_are_those_of_fits_without_them():
+    X, y = table(40)
+    problem = Problem.from_arrays(X, y, hidden=(2,), alpha=0.1)
+    theta = train(problem, seed=1).model.theta
+    error = []
+    for i in range(40):
+        left_out = np.arange(40) == i
+        without = replace(problem, train=problem.train[~left_out])
+        model = LeastSquares(without).model(train(without, initial=theta, polish="final").theta)
+        error.append(model.error_on(problem.train[left_out]))
+    model = LeastSquares(problem).model(theta)
+    bars = error_bars_of(problem, [Optimum(theta, model.output_weights, 0.1)])
+    assert bars.error[0] == pytest.approx(np.sqrt(np.mean(error)), rel=0.1)
+
+
+def test_a_linear_model_has_the_bars_of_textbooks():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 1))
+    problem = Problem.from_arrays(X, 2 * X[:, 0] + rng.normal(size=30), hidden=(1,), alpha=1e-9)
+    theta = np.array([1e-2, 0.0])  # tanh is linear here
+    model = LeastSquares(problem).model(theta)
+    bars = error_bars_of(problem, [Optimum(theta, model.output_weights, 1e-9)])
+    x = np.array([[3.0]])
+    slope, shift = np.polyfit(problem.train.X[:, 0], problem.train.y[:, 0], 1)
+    r = problem.train.y[:, 0] - slope * problem.train.X[:, 0] - shift
+    textbook = np.sqrt(np.sum(r**2) / 28 * (1 + 1 / 30 + 9 / 30))
+    mean, variance = bars.members[0](x)
+    assert mean[0, 0] == pytest.approx(slope * 3 + shift, rel=1e-3)
+    assert np.sqrt(variance[0, 0]) == pytest.approx(textbook, rel=0.03)
+
+
+def test_a_sample_that_counts_twice_is_like_two():
+    X, y = table(40)
+    once = trained(np.vstack([X, X]), np.append(y, y)).model
+    twice = trained(X, y, weights=np.full(40, 2.0)).model
+    assert once.to_json() == twice.to_json()
+
+
+def test_optima_that_disagree_make_the_band_wider():
+    X, y = table()
+    record = trained(X, y)
+    problem = Problem.from_arrays(X, y, hidden=(3,), alpha="auto")
+    model = record.model
+    own = Optimum(model.theta, model.output_weights, record.alpha)
+    other = Optimum(model.theta, model.output_weights + 0.5, record.alpha)
+    one = error_bars_of(problem, [own])
+    two = error_bars_of(problem, [own, other], np.array([0.5, 0.5]))
+    at = problem.train.X
+    outputs = model.weighted_sums(at)
+    assert (two._variance(at, outputs) > one._variance(at, outputs)).all()
+
+
+def test_what_was_not_seen_in_training_is_known():
+    X, y = table()
+    model = trained(X, y).model
+    rows = np.array([[X.min()], [X.max()], [X.max() + 0.1], [-40]])
+    bars = model.check_error_bars()
+    assert bars.outside(model.normalised_inputs(rows))[:, 0].tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[0.0], [1.0], [2.0], [3.0]], [1.0, 1.0, 1.0, 1.0]),
+        ([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.0]),
+        ([[5.0], [5.0], [5.0]], [0.0, 1.0, 5.0]),
+        (np.random.default_rng(0).normal(size=(5, 6)), [0.0, 3.0, 1.0, 2.0, 1.0]),
+        ([[1.0]], [2.0]),
+    ],
+    ids=["constant", "exact", "one place", "K < D", "one sample"],
+)
+def test_a_band_is_finite_or_there_is_a_sentence_why_there_is_none(X, y):
+    model = trained(X, y).model
+    if model.error_bars is None:
+        with pytest.raises(ValueError, match="no error bars: its weights fit every"):
+            model.predict(X, return_std=True)
+        return
+    for values in (model.predict(X, return_std=True)[1], *model.predict_interval(X, 0.999)):
+        assert np.isfinite(values).all()
+    json.loads(model.to_json())
+
+
+def test_too_many_weights_have_no_error_bars_and_say_so():
+    X, y = table()
+    problem = Problem.from_arrays(X, y, hidden=(220,), alpha=1.0)
+    model = LeastSquares(problem).model(np.full(440, 0.1))
+    with pytest.raises(NoErrorBarsError, match="661 weights are too many"):
+        error_bars_of(problem, [Optimum(model.theta, model.output_weights, 1.0)])
+
+
+def test_classes_have_no_error_bars_and_say_who_has():
+    X, y = table()
+    problem = Problem.from_arrays(X, y > 0, hidden=(2,), task="classification", alpha="auto")
+    model = train(problem, max_evaluations=3_000).model
+    with pytest.raises(ValueError, match="no error bars: train gives them to networks of regres"):
+        model.predict_interval(X)
+
+
+@pytest.mark.parametrize("coverage", [0, 1, 90, None, "most"])
+def test_a_coverage_is_a_share(coverage):
+    X, y = table(30)
+    with pytest.raises(ValueError, match=r"coverage must be a finite number in \[0.01, 0.999\]"):
+        trained(X, y).model.predict_interval(X, coverage)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "match"),
+    [
+        (lambda bars: bars.update(scale=[1.0, 2.0]), "scale of the error bars must have shape"),
+        (lambda bars: bars.update(members=[]), "must have scores, and members"),
+        (lambda bars: bars.update(members=[3]), "members must be a list of objects"),
+        (lambda bars: bars["members"][0].update(share=-1), "share and noise"),
+        (lambda bars: bars["members"][0].update(share="all"), "share must be a finite number"),
+        (lambda bars: bars["members"][0].update(net=[3, 3, 1]), "a member of the error bars"),
+        (lambda bars: bars["members"][0]["factor"].pop(), "factor of the error bars"),
+    ],
+)
+def test_a_file_with_spoiled_bars_is_refused(spoil, match):
+    X, y = table(30)
+    facts = json.loads(trained(X, y).model.to_json())
+    spoil(facts["error_bars"])
+    with pytest.raises(ValueError, match=match):
+        Model.from_json(json.dumps(facts))
+
+
+def test_estimators_have_the_bars_of_their_model():
+    estimators = pytest.importorskip("symbreak.estimators")
+    X, y = table()
+    fitted = estimators.EvolvedMLPRegressor(3, max_evaluations=8_000, random_state=0).fit(X, y)
+    mean, std = fitted.predict(X, return_std=True)
+    assert mean.tobytes() == fitted.predict(X).tobytes()
+    assert (std > 0).all()
+    low, high = fitted.predict_interval(X, 0.8)
+    assert (low < mean).all()
+    assert (mean < high).all()

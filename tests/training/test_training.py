@@ -21,8 +21,9 @@ def problem():
 
 def assert_same_run(a, b):
     assert a.model.to_json() == b.model.to_json()
+    assert [one.to_json() for one in a.members] == [one.to_json() for one in b.members]
     for field in dataclasses.fields(a):
-        if field.name not in ("seconds", "versions", "model"):
+        if field.name not in ("seconds", "versions", "model", "members"):
             same = np.array_equal(getattr(a, field.name), getattr(b, field.name))
             assert same, field.name
 

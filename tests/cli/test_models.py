@@ -301,8 +301,8 @@ def test_the_last_step_of_a_training_heeds_the_time_too(folder, monkeypatch, fil
         return real_last(first, second, *others)
 
     step = "with_probabilities" if file == "kind.csv" else "with_validated_ridge"
-    real_run, real_last = _train._run_to_its_end, getattr(_last_step, step)
-    monkeypatch.setattr(_train, "_run_to_its_end", timed)
+    real_run, real_last = _train.run_to_its_end, getattr(_last_step, step)
+    monkeypatch.setattr(_train, "run_to_its_end", timed)
     monkeypatch.setattr(_last_step, step, last)
     run("train", folder / file, "--time", 0.2)
     run("train", folder / file, "--time", 600, "-n", 800)

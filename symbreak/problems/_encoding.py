@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import warnings
 from collections import Counter
@@ -12,25 +11,26 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from symbreak._support.checks import Array, Mask, check_width, shown
-from symbreak._support.frames import choose_columns, column_labels
-from symbreak.problems._tables import MISSING_LABELS, Column, short, to_floats
+from symbreak._support.checks import Array, check_width, shown
+from symbreak._support.frames import choose_columns
+from symbreak.problems._cells import (
+    PATTERNS,
+    days_of,
+    first_of,
+    labels_of,
+    numbers_of,
+    plain,
+    rows_of,
+    text_of,
+    texts_of,
+)
+from symbreak.problems._tables import Column, short
 
 Kind = Literal["number", "category", "ordered", "date"]
 
 #: Levels with an input of their own; others, and those in fewer rows, are taken together.
 MAX_LEVELS, MIN_ROWS = 20, 3
-#: How text may write dates: as ISO 8601 says, or else so; the first that reads all of a column.
-ISO = "ISO 8601"
-PATTERNS = (
-    ISO,
-    *(f"{day}{time}" for day in ("%d.%m.%Y", "%Y/%m/%d") for time in ("", " %H:%M", " %H:%M:%S")),
-    *("%H:%M", "%H:%M:%S", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"),
-)
-EPOCH = datetime.datetime(1970, 1, 1)
-DAY = 86_400e6  # microseconds
 #: Cycles in days, with the span of dates from which they can be told from the days themselves.
 YEAR, SPANS = 365.2425, {365.2425: 2 * 365.2425, 1.0: 2.0}
 
@@ -83,14 +83,14 @@ class Coded:
         """
         if self.kind in ("category", "ordered"):
             known = {level: float(i) for i, level in enumerate(self.levels)}
-            texts = _texts(cells)
+            texts = texts_of(cells)
             new = sorted({text for text in texts if text is not None and text not in known})
             other = float(len(known)) if self.rare else self.fill
             return np.array([math.nan if t is None else known.get(t, other) for t in texts]), new
-        values = _days(cells, self.pattern) if self.kind == "date" else _numbers(cells)
+        values = days_of(cells, self.pattern) if self.kind == "date" else numbers_of(cells)
         if values is None or np.isinf(values).any():
             said = f"dates like {self.pattern}" if self.kind == "date" else "finite numbers"
-            raise ValueError(f"column {shown(self.name)} must hold {said}, got {_first(cells)}.")
+            raise ValueError(f"column {shown(self.name)} must hold {said}, got {first_of(cells)}.")
         return values, []
 
     @property
@@ -155,14 +155,14 @@ class Encoding:
         Raises:
             ValueError: if nothing is left, or a name is none of a column.
         """
-        names = [str(label) for label in _labels(columns)]
+        names = [str(label) for label in labels_of(columns)]
         for name in (*categories, *numbers):
             choose_columns("the table", names, [name])
         if both := set(categories) & set(numbers):
             raise ValueError(f"{both.pop()!r} cannot be a category and a number at once.")
         wanted = dict.fromkeys(categories, "category") | dict.fromkeys(numbers, "number")
         learned, left_out = [], {}
-        for label, name in zip(_labels(columns), names, strict=True):
+        for label, name in zip(labels_of(columns), names, strict=True):
             found = _learned(name, columns[label], wanted.get(name, ""))
             if isinstance(found, Coded):
                 learned.append(found)
@@ -227,12 +227,12 @@ class Encoding:
         return inputs
 
     def _cells(self, table: Any) -> list[Column]:
-        labels = _labels(table)
+        labels = labels_of(table)
         if labels:
             chosen = choose_columns("the table", labels, self.names) or labels
-            columns = [_plain(table[label]) for label in chosen]
+            columns = [plain(table[label]) for label in chosen]
         else:
-            rows = _rows(table)
+            rows = rows_of(table)
             columns = list(rows.T)
         if len(columns) != len(self.columns):
             raise ValueError(
@@ -283,23 +283,23 @@ def _features(i: int, column: Coded) -> Iterator[Feature]:
 def _learned(name: str, values: Any, wanted: str) -> Coded | str:
     """What becomes of a column, or why it is left out."""
     order = getattr(getattr(values, "dtype", None), "ordered", False) is True and not wanted
-    cells = _plain(values)
-    if cells.dtype.kind == "O" and all(text is None for text in _texts(cells)):
+    cells = plain(values)
+    if cells.dtype.kind == "O" and all(text is None for text in texts_of(cells)):
         return "is empty"
     if order:
-        levels = tuple(_text(level) for level in values.dtype.categories)
+        levels = tuple(text_of(level) for level in values.dtype.categories)
         ordered = Coded(name, "ordered", levels)
         return _with_fill(ordered, ordered.codes(cells)[0])
-    numbers = None if wanted == "category" else _numbers(cells)
+    numbers = None if wanted == "category" else numbers_of(cells)
     if numbers is not None or wanted == "number":
-        plain = Coded(name)
-        codes = plain.codes(cells)[0]
-        return "is empty" if np.isnan(codes).all() else _with_fill(plain, codes)
+        number = Coded(name)
+        codes = number.codes(cells)[0]
+        return "is empty" if np.isnan(codes).all() else _with_fill(number, codes)
     if wanted != "category":
         for pattern in PATTERNS:
-            if (days := _days(cells, pattern)) is not None:
+            if (days := days_of(cells, pattern)) is not None:
                 return _dates(name, pattern, cells, days)
-    return _category(name, _texts(cells))
+    return _category(name, texts_of(cells))
 
 
 def _with_fill(column: Coded, codes: Array) -> Coded:
@@ -313,7 +313,7 @@ def _with_fill(column: Coded, codes: Array) -> Coded:
 def _dates(name: str, pattern: str, cells: Column, days: Array) -> Coded | str:
     if "/%Y" in pattern:
         other = pattern.replace("%m/%d", "%d/%m")
-        if other != pattern and _days(cells, other) is not None:
+        if other != pattern and days_of(cells, other) is not None:
             return "holds dates in which day and month cannot be told apart; write 2024-12-31"
     some = days[~np.isnan(days)]
     span = float(np.ptp(some))
@@ -332,106 +332,3 @@ def _category(name: str, texts: list[str | None]) -> Coded | str:
     if len(levels) + rare + missing == 1:
         return "is the same in all rows"
     return Coded(name, "category", levels, missing=missing, rare=rare)
-
-
-def _labels(table: Any) -> list[Any]:
-    return list(table) if isinstance(table, Mapping) else column_labels(table)
-
-
-def _rows(table: Any) -> NDArray[Any]:
-    """Rows of cells as objects (K, n)."""
-    try:
-        rows = [list(row) for row in table]
-    except TypeError:
-        rows = []
-    if not rows or len({len(row) for row in rows}) > 1:
-        raise ValueError("X must be a frame, columns by name, or rows of equal length.")
-    cells = np.empty((len(rows), len(rows[0])), dtype=object)
-    cells[:] = rows
-    return cells
-
-
-def _plain(values: Any) -> Column:
-    """A column of a frame: numbers, dates, or objects, None where one is missing."""
-    column = np.asarray(values)
-    if column.dtype.kind == "b":
-        return column.astype(np.float64)
-    if column.dtype.kind in "iufM":
-        return column
-    from pandas import isna  # only here: it is slow to load, and knows all kinds of missing
-
-    cells = column.astype(object)
-    cells[np.asarray(isna(cells), dtype=bool)] = None
-    return cells
-
-
-def _text(cell: object) -> str:
-    """A cell as the name of a level; a whole number has no decimal point."""
-    if isinstance(cell, float | np.floating) and float(cell).is_integer():
-        return str(int(cell))
-    return cell.strip() if isinstance(cell, str) else str(cell)
-
-
-def _texts(cells: Column) -> list[str | None]:
-    texts = [None if cell is None or cell != cell else _text(cell) for cell in cells.tolist()]
-    return [None if t is None or t.lower() in MISSING_LABELS else t for t in texts]
-
-
-def _numbers(cells: Column) -> Array | None:
-    """Cells as numbers, NaN where one is missing; None if there is anything else."""
-    if cells.dtype.kind in "biuf":
-        return cells.astype(np.float64)
-    if cells.dtype.kind != "O":
-        return None
-    texts = _texts(cells)
-    if any(isinstance(cell, complex | datetime.date | datetime.time) for cell in cells):
-        return None
-    lost: Mask = np.array([text is None for text in texts])
-    values = to_floats([text or "nan" for text in texts], ".")
-    bools = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
-    if all(text is None or text in bools for text in texts):
-        return np.array([math.nan if t is None else bools[t] for t in texts])
-    return None if np.isnan(values[~lost]).any() else values
-
-
-def _days(cells: Column, pattern: str) -> Array | None:
-    """Days since 1970, NaN where there is no date; None if one is not written like this."""
-    if cells.dtype.kind == "M":
-        micros = cells.astype("datetime64[us]")
-        return np.where(np.isnat(micros), np.nan, micros.astype(np.int64) / DAY)
-    if cells.dtype.kind != "O":
-        return None
-    try:
-        return np.array([_day(cell, pattern) for cell in cells])
-    except (ValueError, OverflowError, TypeError):
-        return None
-
-
-def _day(cell: Any, pattern: str) -> float:
-    if cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING_LABELS):
-        return math.nan
-    if isinstance(cell, str):
-        text = cell.strip()
-        iso = pattern == ISO
-        if iso and not ("-" in text and text[:4].isdigit()):  # 20240101 is a number
-            raise ValueError("no date")
-        moment = (
-            datetime.datetime.fromisoformat(text)
-            if iso
-            else datetime.datetime.strptime(text, pattern)
-        )
-    elif isinstance(cell, datetime.datetime):
-        moment = cell
-    elif isinstance(cell, datetime.date):
-        moment = datetime.datetime(cell.year, cell.month, cell.day)
-    else:
-        raise ValueError("no date")
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-    return (moment - EPOCH) / datetime.timedelta(days=1)
-
-
-def _first(cells: Column) -> str:
-    """A cell that tells what a column holds."""
-    some = next((cell for cell in cells.tolist() if isinstance(cell, str)), cells.tolist()[0])
-    return shown(some)

@@ -44,7 +44,7 @@ from symbreak._support.frames import take_columns
 from symbreak._support.writing import write_text
 from symbreak.activations import find_activation
 from symbreak.network import hidden_outputs, mean_square
-from symbreak.problems import Dataset, Scaling, Task
+from symbreak.problems import Dataset, Encoding, Scaling, Task
 from symbreak.problems._problem import label_array
 from symbreak.topology import Topology, check_solved
 
@@ -72,6 +72,7 @@ class Model:
         feature_names: Names of the inputs; empty if they have none.
         target_names: Names of the targets; empty if they have none.
         origin: Where it came from: problem, method, seed, evaluations, error, versions.
+        encoding: How the columns of a table become the inputs; None if they are numbers.
     """
 
     topology: Topology
@@ -85,6 +86,7 @@ class Model:
     feature_names: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         check_choice("task", self.task, get_args(Task))
@@ -106,6 +108,9 @@ class Model:
             if len(names) not in (0, n) or not all(isinstance(word, str) for word in names):
                 raise ValueError(f"{name} must be {n} names or none, got {shown(names)}.")
         check_kind("origin", self.origin, Mapping, "a dictionary")  # type: ignore[type-abstract]
+        if self.encoding is not None:
+            check_kind("encoding", self.encoding, Encoding, "as Encoding.learn makes")
+            self._check_inputs((1, len(self.encoding.features)))
 
     def _check_classes(self) -> None:
         check_kind("classes", self.classes, tuple, "of labels")
@@ -148,7 +153,8 @@ class Model:
 
         Columns of a frame are found by name, and those that the model does not read are left out;
         they are taken as they stand if the frame or the model has no names, or the model has but
-        ``x1, x2, ...``, of a file without a header, and the frame none of these.
+        ``x1, x2, ...``, of a file without a header, and the frame none of these. A model with an
+        ``encoding`` takes the raw table, see ``encode``.
 
         Raises:
             ValueError: if X lacks a column, or does not hold finite numbers.
@@ -164,18 +170,32 @@ class Model:
         The largest score is that of the likeliest class; scores are probabilities if ``output`` is
         ``"softmax"``. Columns are found as ``predict`` finds them.
         """
-        matrix = as_matrix("X", take_columns("X", X, self.feature_names))
-        if matrix.shape[1] != self.topology.n_inputs:
-            raise ValueError(
-                f"X must have shape (K, d) = (K, {self.topology.n_inputs}) for a {self.topology} "
-                f"network, got {matrix.shape}."
-            )
-        z = self.weighted_sums(self.inputs(matrix))
+        z = self.weighted_sums(self.inputs(self.encode(X)))
         if self.output == "softmax":
             z = np.exp(z - z.max(axis=1, keepdims=True))
             return z / z.sum(axis=1, keepdims=True)
         # tanh would saturate and make ties; what it is applied to has the same order
         return z if self.classes else self.targets.undo(z)
+
+    def encode(self, X: ArrayLike) -> Array:
+        """Inputs (K, d) of the network, in the units of the data.
+
+        If there is an ``encoding``, X is a frame, columns by name, or rows with the cells of
+        ``encoding.names``; levels, dates and missing values are as in training. An array of
+        floats (K, d) is taken for what is encoded already.
+        """
+        ready = isinstance(X, np.ndarray) and X.dtype == np.float64
+        if self.encoding is not None and not (ready and np.shape(X)[1:] == self.inputs.mean.shape):
+            return self.encoding(X)
+        matrix = as_matrix("X", take_columns("X", X, self.feature_names))
+        self._check_inputs(matrix.shape)
+        return matrix
+
+    def _check_inputs(self, shape: tuple[int, ...]) -> None:
+        if shape[1] != (d := self.topology.n_inputs):
+            raise ValueError(
+                f"X must have shape (K, d) = (K, {d}) for a {self.topology} network, got {shape}."
+            )
 
     @single_threaded_blas
     def weighted_sums(self, X: Array) -> Array:
@@ -285,6 +305,8 @@ class Model:
             "output_weights": self.output_weights.tolist(),
             "origin": dict(self.origin),
         }
+        if self.encoding is not None:
+            facts["encoding"] = self.encoding.to_json()
         return json.dumps(facts, indent=1, allow_nan=False) + "\n"
 
     @classmethod
@@ -308,6 +330,7 @@ class Model:
             tuple(read_labels(facts, "feature_names", (str,))),
             tuple(read_labels(facts, "target_names", (str,))),
             read_mapping(facts, "origin"),
+            Encoding.from_json(facts["encoding"]) if "encoding" in facts else None,
         )
 
 

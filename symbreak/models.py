@@ -46,7 +46,7 @@ from symbreak._support.writing import write_text
 from symbreak.activations import find_activation
 from symbreak.error_bars import ErrorBars
 from symbreak.network import hidden_outputs, mean_square
-from symbreak.problems import Dataset, Scaling, Task
+from symbreak.problems import Dataset, Encoding, Scaling, Task
 from symbreak.problems._problem import label_array
 from symbreak.topology import Topology, check_solved
 
@@ -74,6 +74,7 @@ class Model:
         feature_names: Names of the inputs; empty if they have none.
         target_names: Names of the targets; empty if they have none.
         origin: Where it came from: problem, method, seed, evaluations, error, versions.
+        encoding: How the columns of a table become the inputs; None if they are numbers.
         error_bars: How sure its predictions are; None if that is not known.
     """
 
@@ -88,6 +89,7 @@ class Model:
     feature_names: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
+    encoding: Encoding | None = None
     error_bars: ErrorBars | None = None
 
     def __post_init__(self) -> None:
@@ -110,6 +112,9 @@ class Model:
             if len(names) not in (0, n) or not all(isinstance(word, str) for word in names):
                 raise ValueError(f"{name} must be {n} names or none, got {shown(names)}.")
         check_kind("origin", self.origin, Mapping, "a dictionary")  # type: ignore[type-abstract]
+        if self.encoding is not None:
+            check_kind("encoding", self.encoding, Encoding, "as Encoding.learn makes")
+            self._check_inputs((1, len(self.encoding.features)))
 
     def _check_classes(self) -> None:
         check_kind("classes", self.classes, tuple, "of labels")
@@ -158,7 +163,8 @@ class Model:
 
         Columns of a frame are found by name, and those that the model does not read are left out;
         they are taken as they stand if the frame or the model has no names, or the model has but
-        ``x1, x2, ...``, of a file without a header, and the frame none of these.
+        ``x1, x2, ...``, of a file without a header, and the frame none of these. A model with an
+        ``encoding`` takes the raw table, see ``encode``.
 
         Raises:
             ValueError: if X lacks a column, or does not hold finite numbers.
@@ -205,14 +211,28 @@ class Model:
         return z if self.classes else self.targets.undo(z)
 
     def normalised_inputs(self, X: ArrayLike) -> Array:
-        """Inputs (K, d) of the network. Columns are found as ``predict`` finds them."""
+        """Inputs (K, d) as the network takes them. Columns are found as ``predict`` finds them."""
+        return self.inputs(self.encode(X))
+
+    def encode(self, X: ArrayLike) -> Array:
+        """Inputs (K, d) of the network, in the units of the data.
+
+        If there is an ``encoding``, X is a frame, columns by name, or rows with the cells of
+        ``encoding.names``; levels, dates and missing values are as in training. An array of
+        floats (K, d) is taken for what is encoded already.
+        """
+        ready = isinstance(X, np.ndarray) and X.dtype == np.float64
+        if self.encoding is not None and not (ready and np.shape(X)[1:] == self.inputs.mean.shape):
+            return self.encoding(X)
         matrix = as_matrix("X", take_columns("X", X, self.feature_names))
-        if matrix.shape[1] != self.topology.n_inputs:
+        self._check_inputs(matrix.shape)
+        return matrix
+
+    def _check_inputs(self, shape: tuple[int, ...]) -> None:
+        if shape[1] != (d := self.topology.n_inputs):
             raise ValueError(
-                f"X must have shape (K, d) = (K, {self.topology.n_inputs}) for a {self.topology} "
-                f"network, got {matrix.shape}."
+                f"X must have shape (K, d) = (K, {d}) for a {self.topology} network, got {shape}."
             )
-        return self.inputs(matrix)
 
     @single_threaded_blas
     def weighted_sums(self, X: Array) -> Array:
@@ -322,6 +342,8 @@ class Model:
             "output_weights": self.output_weights.tolist(),
             "origin": dict(self.origin),
         }
+        if self.encoding is not None:
+            facts["encoding"] = self.encoding.to_json()
         if self.error_bars is not None:
             facts["error_bars"] = self.error_bars.facts()
         return json.dumps(facts, indent=1, allow_nan=False) + "\n"
@@ -348,6 +370,7 @@ class Model:
             tuple(read_labels(facts, "feature_names", (str,))),
             tuple(read_labels(facts, "target_names", (str,))),
             read_mapping(facts, "origin"),
+            Encoding.from_json(facts["encoding"]) if "encoding" in facts else None,
             None if bars is None else ErrorBars.from_facts(bars, topology),
         )
 

@@ -57,6 +57,8 @@ def _print_facts(model: Model) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True, max_width=16, overflow="ellipsis")
     table.add_column(overflow="fold")
+    if model.encoding is not None:
+        facts["columns"] = "; ".join(line[:200] for line in model.encoding.in_words[:MAX_INPUTS])
     for name, value in (*facts.items(), *_flat(model.origin)):
         table.add_row(shown(name), shown(value))
     console.print(table)
@@ -79,6 +81,9 @@ def _print_sensitivity(model: Model) -> None:
     """Inputs in the order of how much they matter, as bars."""
     effects = sensitivity(model).mean(axis=1)
     names = model.feature_names or tuple(f"x{i + 1}" for i in range(len(effects)))
+    if model.encoding is not None:  # inputs that were made of one column count together
+        owners = [feature.column for feature in model.encoding.features]
+        effects, names = np.bincount(owners, effects), model.encoding.names
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("input", no_wrap=True, max_width=24, overflow="ellipsis")
     table.add_column("sensitivity", justify="right", no_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -77,7 +78,11 @@ def predict_command(
     notes = Console(stderr=True, highlight=False, soft_wrap=True)
     if ignored:
         notes.print(f"Ignored: {shown(few(ignored))}")
-    outputs = _outputs(network, table.numbers(inputs, FILL_IN), data)
+    with warnings.catch_warnings(record=True) as unseen:
+        X = _inputs(network, table, inputs)
+    for warning in unseen:
+        notes.print(shown(warning.message))
+    outputs = _outputs(network, X, data)
     text = io.StringIO()
     writer = csv.writer(text, delimiter=table.delimiter, lineterminator="\n")
     heading = _heading(network, scores)
@@ -95,17 +100,28 @@ def predict_command(
 
 def choose_inputs(model: Model, table: Table) -> Sequence[str]:
     """Names of the columns of a table that a model reads, in its order."""
-    wanted, found = model.feature_names, set(table.names)
+    wanted = model.encoding.names if model.encoding else model.feature_names
+    n, found = len(wanted) or model.topology.n_inputs, set(table.names)
     if table.named or found.issuperset(wanted):
         chosen = choose_columns(str(table.path), table.names, wanted)
         if chosen:
             return chosen
-    if len(table.names) != model.topology.n_inputs:
+    if len(table.names) != n:
         raise ValueError(
-            f"{table.path} must have the {model.topology.n_inputs} inputs of the model as columns, "
+            f"{table.path} must have the {n} inputs of the model as columns, "
             f"since one of them has no names, got {len(table.names)}."
         )
     return table.names
+
+
+def _inputs(model: Model, table: Table, inputs: Sequence[str]) -> Array:
+    """Inputs (K, d) of the network, encoded as in training."""
+    if model.encoding is None:
+        return table.numbers(inputs, FILL_IN)
+    pairs = list(zip(inputs, model.encoding.columns, strict=True))
+    numbers = [name for name, column in pairs if column.kind == "number"]
+    raw = table.raw(inputs, [name for name, _ in pairs if name not in numbers], numbers)
+    return model.encode({column.name: raw[name] for name, column in pairs})  # type: ignore[arg-type]
 
 
 def _outputs(model: Model, X: Array, data: Path) -> Array:

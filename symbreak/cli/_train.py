@@ -65,6 +65,12 @@ def train_command(
     ignore: Annotated[
         list[str], _DATA("--ignore", metavar="COLUMN", help="Not an input; a,b for more")
     ] = [],  # noqa: B006
+    categories: Annotated[
+        list[str], _DATA("--categories", metavar="COLUMN", help="Holds levels; a,b for more")
+    ] = [],  # noqa: B006
+    numbers: Annotated[
+        list[str], _DATA("--numbers", metavar="COLUMN", help="Holds numbers; a,b for more")
+    ] = [],  # noqa: B006
     task: Annotated[
         str | None,
         _DATA("--task", metavar="TASK", help="regression or classification (default: recognised)"),
@@ -144,6 +150,8 @@ def train_command(
     reading = {
         "targets": tuple(target),
         "ignore": tuple(ignore),
+        "categories": tuple(categories),
+        "numbers": tuple(numbers),
         "task": task,
         "header": header,
         "encoding": encoding,
@@ -229,7 +237,7 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
         error = unknown("problem", source, problem_names())
         raise ValueError(f"{error} If it is your own, --import the module that adds it.")
     table = read_table(path, header=given.pop("header", None), encoding=given.pop("encoding", None))
-    for key in ("targets", "ignore"):
+    for key in ("targets", "ignore", "categories", "numbers"):
         given[key] = [
             name for text in given.get(key, ()) for name in split_names(text, table.names)
         ]
@@ -240,8 +248,10 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
     console.print(
         f"{shown(path.name)}: {shown(table.format)}\n"
         f"{problem.task} ({found}) of [bold]{shown(goal)}[/bold] "
-        f"from {shown(few(problem.feature_names))}"
+        f"from {shown(few(problem.encoding.names if problem.encoding else problem.feature_names))}"
     )
+    for line in problem.encoding.in_words if problem.encoding else ():
+        console.print(shown(line))
     if "column 1" in problem.feature_names:  # what spreadsheets and frames put first
         console.print("column 1 has no name; if it only counts rows, use --ignore 'column 1'")
     return problem

@@ -36,7 +36,7 @@ DIVISION_VERSION = 3
 #: Fields of a problem that its data say, or another table of the file.
 _OF_DATA = (
     *("name", "topology", "task", "train", "validation", "test", "inputs", "targets", "classes"),
-    *("feature_names", "target_names", "max_evaluations", "description"),
+    *("feature_names", "target_names", "max_evaluations", "description", "encoding"),
 )
 #: What a study may set of a problem.
 PROBLEM_KEYS = (

@@ -280,6 +280,7 @@ class LeastSquares(Objective):
             classes=problem.classes,
             feature_names=problem.feature_names,
             target_names=problem.target_names,
+            encoding=problem.encoding,
         )
 
     @property

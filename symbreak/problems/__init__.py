@@ -3,6 +3,7 @@
 # Importing these registers their problems, in the paper's order.
 from symbreak.problems import _regression, _autoencoding, _classification  # noqa: F401, I001
 from symbreak.problems._array_tables import read_arrays
+from symbreak.problems._encoding import Encoding
 from symbreak.problems._files import default_targets, read_problem, read_table
 from symbreak.problems._problem import (
     FIRST_GUESS,
@@ -27,6 +28,7 @@ __all__ = [
     "FIRST_GUESS",
     "PAPER",
     "Dataset",
+    "Encoding",
     "Problem",
     "Ridge",
     "Scaling",

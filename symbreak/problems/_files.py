@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from symbreak._support.checks import check_choice, check_flag, check_path, check_text, shown
 from symbreak.problems._array_tables import read_npz, read_parquet
 from symbreak.problems._division import divide
+from symbreak.problems._encoding import Encoding
 from symbreak.problems._problem import Problem, Task
 from symbreak.problems._tables import Table, check_known, is_number, kind_of
 from symbreak.problems._text_tables import read_excel, read_text
@@ -62,6 +64,8 @@ def read_problem(
     name: str,
     targets: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
+    categories: str | Sequence[str] = (),
+    numbers: str | Sequence[str] = (),
     header: bool | None = None,
     encoding: str | None = None,
     hidden: Sequence[int] = (5,),
@@ -73,12 +77,17 @@ def read_problem(
 ) -> Problem:
     """Make a problem of a data file.
 
+    Inputs that are text, dates or missing become numbers by an ``Encoding``, which is learned from
+    the training rows. Rows without a target are left out, and counted in the description.
+
     Args:
         data: What ``read_table`` reads, or what it returns.
         name: What to call the problem.
         targets: Columns to predict; the last one that is not ignored, or y of an ``.npz`` file, if
             none is named. All others are inputs.
         ignore: Columns that are neither.
+        categories: Inputs whose values are levels, whatever they look like; text is that anyway.
+        numbers: Inputs that must be numbers.
         header: Whether a text file or sheet begins with names of columns; None to recognise it.
         encoding: Of a text file, see ``read_table``.
         hidden: Sizes of the hidden layers.
@@ -99,11 +108,21 @@ def read_problem(
         table = read_table(table, header=header, encoding=encoding)
     inputs, outputs = _choose_columns(table, _names("targets", targets), _names("ignore", ignore))
     check_choice("task", task, ("auto", *get_args(Task)))
-    task, X, y = _read_columns(table, inputs, outputs, task)
+    if (lost := table.missing(outputs)).any() and not lost.all():
+        table = table.take(~lost)
+        settings.setdefault("description", f"{lost.sum():,} rows without a target are left out")
+    kinds = _names("categories", categories), _names("numbers", numbers)
+    raw = table.raw(inputs, *kinds)
+    task, y = _read_targets(table, outputs, task)
     labels = y if task == "classification" else None
-    rows = divide(seed, len(X), validation, test, labels)
+    rows = divide(seed, len(y), validation, test, labels)
     if labels is not None:
         _check_several(table, outputs[0], labels)
+    rule = Encoding.learn({name: raw[name][rows["train"]] for name in inputs}, *kinds)
+    with warnings.catch_warnings(action="ignore"):  # of rare levels, which are said otherwise
+        codes = rule.codes(raw)
+    X = rule.inputs(codes)
+    plain = not rule.in_words and not np.isnan(codes).any()
     parts = {part: (X[chosen], y[chosen]) for part, chosen in rows.items()}
     return Problem.from_arrays(
         *parts["train"],
@@ -112,7 +131,8 @@ def read_problem(
         validation=parts.get("validation"),
         test=parts.get("test"),
         name=name,
-        feature_names=tuple(inputs),
+        feature_names=tuple(feature.name for feature in rule.features),
+        encoding=None if plain else rule,
         target_names=() if task == "classification" else tuple(outputs),
         **settings,
     )
@@ -144,20 +164,19 @@ def recognise_task(table: Table, target: str, labels: NDArray[Any]) -> Task:
     return "classification" if whole and (few or len(values) == 2) else "regression"
 
 
-def _read_columns(
-    table: Table, inputs: list[str], outputs: list[str], task: Task | Literal["auto"]
-) -> tuple[Task, NDArray[Any], NDArray[Any]]:
-    """The task, recognised if it is to be, inputs (K, d) and targets: (K, q), or (K,) labels."""
+def _read_targets(
+    table: Table, outputs: list[str], task: Task | Literal["auto"]
+) -> tuple[Task, NDArray[Any]]:
+    """The task, recognised if it is to be, and targets: (K, q), or (K,) labels."""
     if task == "classification" and len(outputs) > 1:
         raise ValueError(f"classification has one target, got {', '.join(outputs)}.")
     if task in ("auto", "classification") and len(outputs) == 1:
-        labels = table.labels(outputs[0], beside=inputs)
+        labels = table.labels(outputs[0])
         if task == "auto":
             task = recognise_task(table, outputs[0], labels)
         if task == "classification":
-            return task, table.numbers(inputs), labels
-    X, y = np.split(table.numbers([*inputs, *outputs]), [len(inputs)], axis=1)
-    return "regression" if task == "auto" else task, X, y
+            return task, labels
+    return "regression" if task == "auto" else task, table.numbers(outputs)
 
 
 def _check_several(table: Table, target: str, labels: NDArray[Any]) -> None:

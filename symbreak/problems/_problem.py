@@ -27,6 +27,7 @@ from symbreak._support.checks import (
 from symbreak._support.frames import column_names, take_columns
 from symbreak.activations import TANH, Activation, find_activation
 from symbreak.problems._data import Dataset, Scaling, merge_samples, sample_weights
+from symbreak.problems._encoding import Encoding
 from symbreak.topology import Topology, check_solved
 
 Task = Literal["regression", "autoencoding", "classification"]
@@ -80,6 +81,7 @@ class Problem:
             ``network.held``). ``"auto"`` lets the data set it in the polish.
         feature_names: Names of the inputs; empty if they have none.
         target_names: Names of the targets; empty if they have none.
+        encoding: How the columns of a table became the inputs; None if they were numbers.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Problem:
     alpha: float | Literal["auto"] = "auto"
     feature_names: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         check_text("name", self.name)

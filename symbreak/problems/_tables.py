@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ Column = NDArray[Any]
 
 #: Neither an expanded file nor a table may be larger.
 MAX_BYTES = 2 * 2**30
-LEAVE_OUT = "Remove or encode these, or leave the column out (ignore, --ignore)."
+LEAVE_OUT = (
+    "Correct these, leave the column out (ignore, --ignore), or name it (categories, --categories)."
+)
 #: How many rows, columns and so on a message names.
 SHOWN = 3
 SHOWN_NAMES, MAX_COMPARED = 20, 1_000
@@ -76,14 +78,13 @@ class Table:
         faults.check(self.path, advice)
         return np.column_stack(numbers)
 
-    def labels(self, name: str, beside: Sequence[str] = ()) -> Column:
+    def labels(self, name: str) -> Column:
         """A column (K,) as it stands; all cells of a text file are strings.
 
         Raises:
-            ValueError: if the column is unknown or has missing values, with their rows; it names
-                what is no number in the columns ``beside`` it, too.
+            ValueError: if the column is unknown or has missing values, with their rows.
         """
-        check_known(self, [name, *beside])
+        check_known(self, [name])
         faults = Faults()
         column = self.columns[name]
         if column.dtype.kind in "biuf":
@@ -95,25 +96,81 @@ class Table:
             if 4 * max(map(len, cells)) * len(cells) > MAX_BYTES:  # NumPy pads all to the longest
                 raise too_large(self.path)
             column = np.array(cells)
-        if faults:
-            for other in beside:
-                self._numbers(other, faults)
         faults.check(self.path, LEAVE_OUT)
         return column
 
-    def _numbers(self, name: str, faults: Faults) -> Array:
-        """A column (K,); what is no finite number in it is added to the faults."""
+    def raw(
+        self, names: Sequence[str], categories: Sequence[str] = (), numbers: Sequence[str] = ()
+    ) -> dict[str, Column]:
+        """Columns (K,) by name: numbers, NaN where one is missing, or objects, None there.
+
+        Where most cells are numbers, all others must be missing; unless a column is among
+        ``categories``. Those of ``numbers`` must hold nothing else.
+
+        Raises:
+            ValueError: if a column is unknown, or has what is no number among numbers.
+        """
+        check_known(self, [*names, *categories, *numbers])
+        faults = Faults()
+        columns = {
+            name: self._numbers(name, faults, gaps=True)
+            if name in numbers or (name not in categories and self._is_numeric(name))
+            else self._texts(name)
+            for name in names
+        }
+        faults.check(self.path, LEAVE_OUT)
+        return columns
+
+    def _is_numeric(self, name: str) -> bool:
+        if self.columns[name].dtype.kind in "biuf":
+            return True
+        cells = [cell for cell in self.cells(name) if cell.strip().lower() not in MISSING]
+        n_numbers = np.isfinite(to_floats(cells, self.decimal)).sum()
+        points = sum(kind_of(cell).startswith("numbers") for cell in cells)
+        return bool(2 * max(n_numbers, points) > len(cells)) or all(map(is_boolean, cells))
+
+    def _texts(self, name: str) -> Column:
+        cells = np.array(self.cells(name), dtype=object)
+        if self.columns[name].dtype.kind not in "biuf":
+            cells[[cell.strip().lower() in MISSING_LABELS for cell in cells]] = None
+        return cells
+
+    def missing(self, names: Sequence[str]) -> Mask:
+        """Rows (K,) that lack one of these columns."""
+        lost = np.zeros(len(next(iter(self.columns.values()))), dtype=np.bool_)
+        for name in names:
+            column = self.columns[name]
+            numeric = column.dtype.kind in "biuf"
+            lost |= (
+                np.isnan(column.astype(np.float64))
+                if numeric
+                else np.array([cell.strip().lower() in MISSING_LABELS for cell in self.cells(name)])
+            )
+        return lost
+
+    def take(self, rows: Mask) -> Table:
+        """The table of some rows."""
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        lines = np.arange(1, len(rows) + 1) if self.lines is None else self.lines
+        return replace(self, columns=columns, lines=lines[rows])
+
+    def _numbers(self, name: str, faults: Faults, gaps: bool = False) -> Array:
+        """A column (K,); what is no finite number in it is added to the faults.
+
+        With ``gaps``, missing cells are none.
+        """
         column = self.columns[name]
         if column.dtype.kind in "biuf":
             values = column.astype(np.float64)
-            bad = ~np.isfinite(values)
+            bad = ~(np.isfinite(values) | (gaps & np.isnan(values)))
             faults.note(name, self._rows(bad), map(str, values[bad]))
             return values
         cells = self.cells(name)
-        if all(map(is_boolean, cells)):
-            return np.array([BOOLEANS[cell.strip().lower()] for cell in cells])
+        lost = np.array([gaps and cell.strip().lower() in MISSING for cell in cells])
+        if all(is_boolean(cell) or no for cell, no in zip(cells, lost, strict=True)):
+            return np.array([BOOLEANS.get(cell.strip().lower(), math.nan) for cell in cells])
         values = to_floats(cells, self.decimal)
-        bad = ~np.isfinite(values)
+        bad = ~np.isfinite(values) & ~lost
         if bad.all():  # booleans are no fault of a column without numbers
             bad = np.array([not is_boolean(cell) for cell in cells])
         faults.note(name, self._rows(bad), (cells[i] for i in np.flatnonzero(bad)))
@@ -176,9 +233,6 @@ class Faults:
         #: By column and kind of fault: the first rows with their cells, and how many there are.
         self._places: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
         self._counts: Counter[tuple[str, str]] = Counter()
-
-    def __bool__(self) -> bool:
-        return bool(self._counts)
 
     def note(self, column: str, rows: Iterable[int], cells: Iterable[str]) -> None:
         """Cells of a column that are not finite numbers, and their rows."""

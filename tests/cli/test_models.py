@@ -301,8 +301,8 @@ def test_the_last_step_of_a_training_heeds_the_time_too(folder, monkeypatch, fil
         return real_last(first, second, *others)
 
     step = "with_probabilities" if file == "kind.csv" else "with_validated_ridge"
-    real_run, real_last = _train._run_to_its_end, getattr(_last_step, step)
-    monkeypatch.setattr(_train, "_run_to_its_end", timed)
+    real_run, real_last = _train.run_to_its_end, getattr(_last_step, step)
+    monkeypatch.setattr(_train, "run_to_its_end", timed)
     monkeypatch.setattr(_last_step, step, last)
     run("train", folder / file, "--time", 0.2)
     run("train", folder / file, "--time", 600, "-n", 800)
@@ -404,8 +404,8 @@ def test_what_cannot_be_predicted_is_refused(folder, monkeypatch, content, optio
 
 
 def test_only_a_training_is_told_to_ignore_a_column(folder):
-    (folder / "gap.csv").write_text(f"area,{NASTY},price\n1,,3\n4,5,6\n")
-    with pytest.raises(ValueError, match=r"row 2\. Remove or encode these, or .* --ignore"):
+    (folder / "gap.csv").write_text(f"area,{NASTY},price\n1,,3\n4,5,6\n4,x,6\n4,5,6\n")
+    with pytest.raises(ValueError, match=r"row 4 \('x'\)\. Correct these, .* --ignore"):
         run("train", folder / "gap.csv", "-n", 200)
     with pytest.raises(ValueError, match="row 2") as refused:
         run("predict", folder / "house.json", folder / "gap.csv")

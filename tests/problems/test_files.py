@@ -38,9 +38,7 @@ def test_the_task_is_recognised(tmp_path, labels, task):
         ([f"name {i}" for i in range(20)], "20 different strings in 20 rows, such as 'name 0'"),
         ([f"2020-01-{i % 5 + 10}" for i in range(50)], "neither numbers nor classes"),
         (["1", "2", "3", "x"] * 10, r"column 'kind' has text in row 5 \('x'\)"),
-        (["red", "blue", ""] * 10, "column 'kind' has missing values in row 4"),
-        (["red", "blue", "NA"] * 10, "column 'kind' has missing values in row 4"),
-        (["?", "blue", "none"] * 10, "column 'kind' has missing values in row 2"),
+        ([""] * 12, "column 'kind' has missing values in row 2"),
         (["7"] * 12, "the target 'kind' is the same in all 12 rows, '7'.* Name another target"),
         (["red"] * 12, "the target 'kind' is the same in all 12 rows, 'red'"),
     ],
@@ -50,22 +48,12 @@ def test_a_target_that_is_neither_numbers_nor_classes_is_refused(tmp_path, label
         read_problem(flowers(tmp_path, labels), name="a", task="auto")
 
 
-@pytest.mark.parametrize("task", ["auto", "classification"])
-def test_missing_values_are_named_in_inputs_and_target_at_once(tmp_path, task):
-    rows = ["1,2,red", ",2,blue", "3,,red", "4,5,"] * 5
-    path = written(tmp_path, "a,b,kind\n" + "\n".join(rows) + "\n")
-    with pytest.raises(ValueError, match="expected finite numbers") as refused:
-        read_problem(path, name="a", task=task)
-    for column, row in (("a", 3), ("b", 4), ("kind", 5)):
-        assert f"column {column!r} has missing values in row {row}" in str(refused.value)
-
-
-def test_labels_that_are_no_numbers_are_named_with_the_inputs(tmp_path):
-    holes = np.where(np.arange(12) == 3, np.nan, 1.0)
-    np.savez(tmp_path / "a.npz", a=holes, kind=np.arange(12) % 2 * holes)
-    for task in ("auto", "classification"):
-        with pytest.raises(ValueError, match=r"'kind' has missing .* row 4; column 'a' has miss"):
-            read_problem(tmp_path / "a.npz", name="a", task=task)
+@pytest.mark.parametrize("lost", ["", "NA", "?"])
+def test_rows_without_a_target_are_left_out_and_counted(tmp_path, lost):
+    path = flowers(tmp_path, ["red", "blue", lost] * 10)
+    problem = read_problem(path, name="a", task="auto")
+    assert problem.classes == ("blue", "red")
+    assert problem.description == "10 rows without a target are left out"
 
 
 def test_columns_are_chosen_by_name_and_names_are_kept(tmp_path):

@@ -51,7 +51,7 @@ def test_probabilities_of_unseen_samples_are_better_than_a_softmax_of_the_least_
         log_loss(dataclasses.replace(model, output="softmax", output_weights=weights), problem.test)
         for weights in (model.output_weights, model.output_weights / 20)
     ]
-    assert log_loss(found, problem.test) < 0.9 * min(losses)  # 0.70
+    assert log_loss(found, problem.test) < 0.9 * min(losses)  # seen 0.68 to 0.76
     assert log_loss(found, problem.test) == pytest.approx(
         -np.mean(np.log(np.sum(P * problem.test.y, axis=1)))
     )
@@ -67,7 +67,7 @@ def test_networks_are_as_often_right_as_they_are_sure(seed):
         right = P.argmax(axis=1) == problem.test.y.argmax(axis=1)
         return abs(P.max(axis=1).mean() - right.mean())
 
-    assert gap(dataclasses.replace(model, output="softmax")) > 0.1
+    assert gap(dataclasses.replace(model, output="softmax")) > 0.15  # seen 0.19 to 0.26
     assert gap(with_probabilities(model, problem).model) < 0.07
 
 
@@ -79,7 +79,7 @@ def test_classes_that_a_network_can_separate_get_a_ridge_though_the_evidence_ask
     assert before.model.error_on(problem.train) == 0
     found = with_probabilities(before.model, problem)
     assert found.alpha > 0.1
-    assert found.n_effective < 0.7 * before.n_effective
+    assert found.n_effective < 0.6 * before.n_effective  # seen 0.22 to 0.46 over 12 seeds
     assert found.model.error_on(problem.test) < before.model.error_on(problem.test)
 
 

@@ -142,7 +142,8 @@ def test_it_stops_by_itself_when_starts_agree(problem):
     assert said.n_starts == len(record.starts)
     assert f"{said.n_best} of {said.n_starts} starts ended in the best network" in repr(record)
     best = record.starts[record.starts[:, 2] == 0, 1]
-    assert best.max() < 1.3 * best.min()  # the same function has nearly the same error
+    # the same function has nearly the same error: seen 1.00 to 1.09 times over 12 seeds
+    assert best.max() < 1.2 * best.min()
 
 
 def test_validation_selects_among_all_starts():
@@ -168,7 +169,7 @@ def test_starts_are_validated_where_they_stall_and_where_they_end(monkeypatch):
         run.step()
     record = run.record()
     given_up = np.count_nonzero(record.starts[:, 2] < 0)
-    assert given_up > 0
+    assert given_up > 2  # seen 6 to 26 over 12 seeds
     # one that is given up once, the others where they stall and end, perhaps at the same place
     others = len(record.starts) - given_up
     assert given_up + others <= len(validated) <= given_up + 2 * others + 3
@@ -299,7 +300,7 @@ def test_the_same_of_random_starts(make):
             counted = searched(problem, max_evaluations=run.n_evaluations, seed=5)
             assert outcome(counted) == outcome(run.record())
             n_compared += 1
-    assert n_compared > 20
+    assert n_compared > 40  # seen 59 to 236 over 12 seeds
 
 
 def test_a_polish_that_stalls_is_given_up_unless_it_is_promising(problem):

@@ -1,0 +1,145 @@
+"""Columns that are no plain numbers become inputs, by rules that the model keeps."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symbreak import train
+from symbreak.models import Model
+from symbreak.problems import Encoding, read_problem
+from tests.cli.shell import symbreak_here
+
+CELLS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.dates()
+)
+
+
+def raw_file(folder):
+    """A table as people have it: a timestamp, grades, blanks, German decimals."""
+    lines = ["time;grade;heat;yield"]
+    for i in range(60):
+        grade, heat = "ABC"[i * i % 7 % 3], f"{20 + i % 11 / 4:.2f}".replace(".", ",")
+        y = f"{(i % 11) / 4 + 2 * (grade == 'B'):.3f}".replace(".", ",")
+        cells = [grade if i % 17 else "", heat if i % 13 else "NA", y if i % 29 else ""]
+        lines.append(";".join([f"{i % 28 + 1:02d}.{i // 28 + 1:02d}.2024 08:{i % 60:02d}", *cells]))
+    path = folder / "raw.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_levels_are_indicators_and_the_most_frequent_has_none():
+    encoding = Encoding.learn({"g": np.array([*"aaabbbcccaz", None], dtype=object)})
+    assert [feature.name for feature in encoding.features] == [
+        *("g = b", "g = c", "g = other", "g is missing")
+    ]
+    with pytest.warns(UserWarning, match="not seen in training: g new"):
+        inputs = encoding([["a"], ["c"], ["new"], [None]])
+    assert inputs.tolist() == [[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+
+
+def test_an_unseen_level_is_the_most_frequent_one_where_there_are_no_others():
+    encoding = Encoding.learn({"g": np.array(list("aaaabbb"), dtype=object)})
+    with pytest.warns(UserWarning, match="most frequent"):
+        assert encoding([["new"], ["b"]]).tolist() == [[0], [1]]
+
+
+def test_missing_numbers_are_filled_by_the_median_and_said():
+    encoding = Encoding.learn({"x": np.array([1, 2, 9, np.nan])})
+    assert encoding({"x": np.array([np.nan, 5])}).tolist() == [[2, 1], [5, 0]]
+
+
+def test_ordered_categories_and_booleans_are_numbers():
+    sizes = pd.Categorical(["s", "l", None, "m"], categories=["s", "m", "l"], ordered=True)
+    frame = pd.DataFrame({"size": sizes, "ok": [True, False, True, True]})
+    assert Encoding.learn(frame)(frame).tolist() == [[0, 0, 1], [2, 0, 0], [1, 1, 1], [1, 0, 1]]
+
+
+def test_categories_and_strings_of_polars_are_levels():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"g": ["u", "v"] * 4, "h": polars.Series(["p", "q"] * 4)})
+    frame = frame.with_columns(polars.col("h").cast(polars.Categorical))
+    assert Encoding.learn(frame)(frame)[:2].tolist() == [[0, 0], [1, 1]]
+
+
+def test_dates_are_days_and_long_ones_have_a_time_of_the_year():
+    days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=40 * i) for i in range(30)]
+    one = Encoding.learn({"d": np.array([str(day) for day in days], dtype=object)})
+    other = Encoding.learn({"d": np.array([f"{day:%d.%m.%Y}" for day in days], dtype=object)})
+    assert len(one.features) == 3
+    assert one([["2020-03-01"]]).tolist() == other([["01.03.2020"]]).tolist()
+    assert one([["1970-01-03"]])[0, 0] == 2
+
+
+def test_dates_whose_month_may_be_the_day_are_left_out_with_a_word():
+    cells = np.array(["01/02/2024", "03/04/2024"], dtype=object)
+    encoding = Encoding.learn({"d": cells, "x": np.arange(2.0)})
+    assert "cannot be told apart" in encoding.left_out["d"]
+
+
+def test_names_that_hardly_repeat_are_left_out():
+    names = np.array([f"name {i}" for i in range(40)], dtype=object)
+    assert Encoding.learn({"n": names, "x": np.arange(40.0)}).names == ("x",)
+
+
+def test_a_column_can_be_taken_for_levels_or_numbers(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("zone,y\n" + "".join(f"{i % 3},{i}.5\n" for i in range(30)))
+    assert read_problem(path, name="a").encoding is None
+    zones = read_problem(path, name="a", categories="zone").encoding
+    assert zones.columns[0].levels == ("0", "1", "2")
+    with pytest.raises(ValueError, match="'zone' cannot be a category and a number"):
+        read_problem(path, name="a", categories="zone", numbers="zone")
+
+
+def test_a_gap_in_rows_of_the_test_alone_is_filled(tmp_path):
+    for gap in range(20):
+        path = tmp_path / f"{gap}.csv"
+        path.write_text("x,y\n" + "".join(f"{'' if i == gap else i},{i}.5\n" for i in range(20)))
+        problem = read_problem(path, name="a", test=0.3)
+        assert np.isfinite(problem.test.X).all()
+        assert problem.encoding is not None
+
+
+def test_a_model_keeps_its_encoding_and_takes_the_raw_table(tmp_path):
+    problem = read_problem(raw_file(tmp_path), name="raw")
+    model = train(problem, max_evaluations=500).model
+    frame = pd.DataFrame(
+        {"heat": [20.5, None], "time": ["03.02.2024 08:01"] * 2, "grade": ["B", None]}
+    )
+    predicted = model.predict(frame)
+    assert np.isfinite(predicted).all()
+    again = Model.from_json(model.to_json())
+    assert again.encoding == model.encoding
+    rows = [["03.02.2024 08:01", "B", 20.5], ["03.02.2024 08:01", None, None]]
+    assert again.predict(rows).tolist() == predicted.tolist()
+
+
+def test_a_raw_file_trains_predicts_and_exports_with_three_commands(tmp_path):
+    path, model = raw_file(tmp_path), tmp_path / "model.json"
+    said = symbreak_here("train", path, "--out", model, "-n", 500).stdout
+    assert "grade: 3 levels" in said
+    assert "3 rows without a target are left out" in said
+    predicted = symbreak_here("predict", model, path).stdout.splitlines()
+    assert len(predicted) == 61
+    assert "," in predicted[1]
+    assert symbreak_here("export", model, "--to", "c").returncode == 0
+    assert "grade = " not in symbreak_here("inspect", model).stdout
+
+
+@pytest.mark.filterwarnings("ignore:Rare")
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=5, max_size=12))
+def test_any_cells_are_encoded_or_refused_in_words(rows):
+    cells = np.empty((len(rows), 2), dtype=object)
+    cells[:] = rows
+    columns = {"a": cells[:, 0], "b": cells[:, 1]}
+    try:
+        encoding = Encoding.learn(columns)
+    except ValueError:  # anything else fails
+        return
+    assert np.isfinite(encoding(columns)).all()
+    assert Encoding.from_json(encoding.to_json()) == encoding

@@ -29,7 +29,7 @@ from symbreak.network import held, linearised
 from symbreak.problems import Dataset, Problem
 from symbreak.topology import Topology
 
-#: Numbers in the factors of all members, about 4 MB of a file: the members that count least are
+#: Numbers in the factors of all members, about 3 MB of a file: the members that count least are
 #: left out; a single network has at most 631 weights, or there are no error bars.
 MAX_NUMBERS = 200_000
 #: Members with a smaller share are left out; and steps of an iteration for the shares.
@@ -317,7 +317,12 @@ def _member(
         raise NoErrorBarsError("its weights fit every sample, so that no noise is left to see")
     noise = np.maximum(np.sqrt(plain / degrees), NO_NOISE)
     unseen = _Unseen(residuals, noise**2 * (1 + np.maximum(open_, 0)))
-    return replace(network, noise=noise, factor=np.tril(factor)), unseen
+    return replace(network, noise=noise, factor=_rounded(np.tril(factor))), unseen
+
+
+def _rounded(factor: Array) -> Array:
+    """To seven digits: more than enough for a width, and half of the file."""
+    return np.array([float(f"{value:.6e}") for value in factor.flat]).reshape(factor.shape)
 
 
 def _stacked(unseen: Sequence[_Unseen], weights: Array) -> Array:

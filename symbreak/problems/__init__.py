@@ -1,7 +1,6 @@
 """The paper's problems, and yours from arrays or files."""
 
-# Importing these registers their problems, in the paper's order.
-from symbreak.problems import _regression, _autoencoding, _classification  # noqa: F401, I001
+from symbreak.problems import _paper  # noqa: F401  (which registers the paper's)
 from symbreak.problems._array_tables import read_arrays
 from symbreak.problems._encoding import Encoding
 from symbreak.problems._files import default_targets, read_problem, read_table

@@ -1,6 +1,5 @@
 """The paper's problems, and yours from arrays or files."""
 
-from symbreak.problems import _paper  # noqa: F401  (which registers the paper's)
 from symbreak.problems._array_tables import read_arrays
 from symbreak.problems._encoding import Encoding
 from symbreak.problems._files import default_targets, read_problem, read_table
@@ -13,15 +12,8 @@ from symbreak.problems._problem import (
     Scaling,
     Task,
 )
-from symbreak.problems._registry import (
-    load_problem,
-    problem_names,
-    register_problem,
-    remember_built_in,
-)
+from symbreak.problems._registry import load_problem, problem_names, register_problem
 from symbreak.problems._tables import Table
-
-remember_built_in()
 
 __all__ = [
     "FIRST_GUESS",

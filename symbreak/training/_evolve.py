@@ -11,7 +11,7 @@ import numpy as np
 
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import check_callable, check_kind
-from symbreak._support.interrupts import deferred_interrupts
+from symbreak._support.signals import deferred_interrupts
 from symbreak.control import control_fitness
 from symbreak.methods import check_settings
 from symbreak.objectives import Fitness

@@ -9,6 +9,7 @@ import sys
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 
 from symbreak import Topology
@@ -16,7 +17,7 @@ from symbreak.activations import ACTIVATIONS
 from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.models import Model
 from symbreak.network import hidden_outputs
-from symbreak.problems import Scaling
+from symbreak.problems import Encoding, Scaling
 
 #: What injects code where it is not escaped.
 NASTY = (
@@ -60,6 +61,39 @@ MODELS = {
     "deep": random_model("3-2-7-1-3-2", "sin"),
     "softmax": random_model("3-4-5", "logistic", output="softmax"),
     "tanh outputs": random_model("3-4-2", output="tanh", shift=False),
+}
+
+
+def raw_table(n=200, seed=2):
+    """Columns of every kind, with gaps, names that need care, and rare levels."""
+    rng = np.random.default_rng(seed)
+    sizes = pd.Categorical(rng.choice(["s", "m", "l"], n), categories=["s", "m", "l"], ordered=True)
+    day = pd.Timestamp("2020-03-01") + pd.to_timedelta(rng.integers(0, 1500 * 1440, n), unit="min")
+    columns = {
+        "grade": rng.choice(["gut", "so la la", "Gut", NASTY[0], "=1+1", None], n),
+        "Gr\u00f6\u00dfe": sizes,
+        "day": day.strftime("%d.%m.%Y %H:%M"),
+        "ok": rng.random(n) < 0.5,
+        "x1": np.where(rng.random(n) < 0.1, np.nan, 1e3 * rng.normal(size=n)),
+        "=A1": rng.normal(size=n),
+    }
+    columns["grade"][:2] = "rare"
+    return pd.DataFrame(columns)
+
+
+def encoded_model(**fields):
+    """A model of a raw table, whose inputs are scaled as those of the table are."""
+    encoding = Encoding.learn(raw_table())
+    names = tuple(feature.name for feature in encoding.features)
+    scaling = Scaling.fit(encoding(raw_table()[2:]))
+    net = f"{len(names)}-4-3"
+    return random_model(net, encoding=encoding, feature_names=names, inputs=scaling, **fields)
+
+
+ENCODED = {
+    "numbers": encoded_model(),
+    "sines": encoded_model(activation="sin"),
+    "classes": encoded_model(output="softmax", classes=("a", "b", NASTY[5])),
 }
 
 
@@ -277,7 +311,7 @@ def test_logistic_neurons_that_are_nearly_off_are_exported_exactly(compiled):
         assert np.allclose(values, truth, rtol=1e-14, atol=0)
 
 
-def from_latex(text):
+def from_latex(text, fill=None):
     """A function of one sample that does what the equations say."""
     lines = [line for line in text.splitlines() if "&=" in line and "{i}" not in line]
     code = "\n".join(line.strip().removesuffix(r" \\") for line in lines if "z" not in line)
@@ -285,6 +319,8 @@ def from_latex(text):
         (r"\\cdot 10\^\{(-?\d+)\}", r"* 1e\1"),
         (r"([xhy])_\{(\d+)(?:,(\d+))?\}", r"\1_\2_\3"),
         (r"\\operatorname\{(\w+)\}", r"\1"),
+        (r"\\left\[(x_\d+_) = (\d+)\\right\]", r"(\1 == \2)"),
+        (r"\\left\[x_(\d+_) \\text\{ is missing\}\\right\]", r"missing_\1"),
         (r"\\(left|right)", ""),
         (r"\\,", " * "),
         (r"\\", ""),
@@ -293,8 +329,11 @@ def from_latex(text):
         code = re.sub(found, meant, code)
 
     def outputs(x):
-        scope = {f"x_{i}_": value for i, value in enumerate(x, start=1)}
-        scope |= {"tanh": math.tanh, "sin": math.sin, "softsign": lambda z: z / (1 + abs(z))}
+        lost = np.isnan(x)
+        scope = {f"missing_{i}_": bool(no) for i, no in enumerate(lost, start=1)}
+        scope |= {f"x_{i}_": v for i, v in enumerate(np.where(lost, fill or x, x).tolist(), 1)}
+        scope |= {name: getattr(math, name) for name in ("tanh", "sin", "cos", "pi")}
+        scope |= {"softsign": lambda z: z / (1 + abs(z))}
         scope["sigma"] = lambda z: 1 / (1 + math.exp(-z))
         exec(compile(code, "model.tex", "exec"), scope)
         return [scope[f"y_{i}_"] for i in range(1, 1 + sum(key.startswith("y_") for key in scope))]
@@ -325,6 +364,38 @@ def test_latex_is_readable_and_names_inject_nothing():
             r"  h_{1,1} &= \tanh\left(2\,x_{1} - 0.5\right) \\",
             r"  y_{1} &= - 1 \cdot 10^{-7}\,h_{1,1} + 3",
         ]
+
+
+@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.filterwarnings("ignore:Rare, or not seen")
+def test_exports_take_the_cells_of_raw_tables(name, compiled):
+    model, table = ENCODED[name], raw_table(100, seed=5)
+    table.loc[3, "grade"] = "new"
+    expected, codes = model.outputs(table), model.encoding.codes(table)
+    found = {}
+    python = executed(to_python(model))["outputs"]
+    cells = table.astype(object).where(table.notna(), None).to_numpy().tolist()
+    found["python"] = np.array([python(row) for row in cells])
+    found["c"] = c_outputs(compiled(model), model, codes)
+    formula = from_latex(to_latex(model, 17), [column.fill for column in model.encoding.columns])
+    found["latex"] = np.array([formula(row) for row in codes.tolist()])
+    if model.classes:
+        powers = np.exp(found["latex"])
+        found["latex"] = powers / powers.sum(axis=1, keepdims=True)
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
+    found["onnx"] = session.run(["y"], {"x": codes})[0]
+    for kind, outputs in found.items():
+        rounding = 1e-10 if kind == "onnx" else 1e-12  # phases of days, in another order
+        assert np.abs(outputs - expected).max() < rounding * np.abs(expected).max(), kind
+
+
+def test_levels_are_names_in_c():
+    source = to_c(ENCODED["numbers"], "net")
+    assert "enum { net_Gr_e__s, net_Gr_e__m, net_Gr_e__l };" in source
+    (grades,) = re.findall(r"enum \{ (net_grade__.*) \};", source)
+    assert sorted(grades.split(", ")) == sorted(set(grades.split(", ")))
+    assert "net_grade__so_la_la" in grades
 
 
 def test_a_missing_onnx_is_named(monkeypatch):

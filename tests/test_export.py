@@ -1,20 +1,25 @@
 """Exports give the numbers of the model, whatever it is called."""
 
 import ctypes
+import io
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
+import warnings
 
 import mpmath
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 
 from symbreak import Topology
 from symbreak.activations import ACTIVATIONS
-from symbreak.export import to_c, to_latex, to_onnx, to_python
+from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
+from symbreak.export._parts import identifiers
 from symbreak.models import Model
 from symbreak.network import hidden_outputs
 from symbreak.problems import Encoding, Scaling
@@ -331,11 +336,14 @@ def from_latex(text, fill=None):
     def outputs(x):
         lost = np.isnan(x)
         scope = {f"missing_{i}_": bool(no) for i, no in enumerate(lost, start=1)}
-        scope |= {f"x_{i}_": v for i, v in enumerate(np.where(lost, fill or x, x).tolist(), 1)}
-        scope |= {name: getattr(math, name) for name in ("tanh", "sin", "cos", "pi")}
+        values = np.where(lost, fill or x, x).tolist()
+        scope |= {f"x_{i}_": v if fill is None else mpmath.mpf(v) for i, v in enumerate(values, 1)}
+        functions = math if fill is None else mpmath
+        scope |= {name: getattr(functions, name) for name in ("tanh", "sin", "cos", "pi")}
         scope |= {"softsign": lambda z: z / (1 + abs(z))}
         scope["sigma"] = lambda z: 1 / (1 + math.exp(-z))
-        exec(compile(code, "model.tex", "exec"), scope)
+        with mpmath.workprec(80):  # of the phase of a day, many digits are whole turns
+            exec(compile(code, "model.tex", "exec"), scope)
         return [scope[f"y_{i}_"] for i in range(1, 1 + sum(key.startswith("y_") for key in scope))]
 
     return outputs
@@ -378,7 +386,7 @@ def test_exports_take_the_cells_of_raw_tables(name, compiled):
     found["python"] = np.array([python(row) for row in cells])
     found["c"] = c_outputs(compiled(model), model, codes)
     formula = from_latex(to_latex(model, 17), [column.fill for column in model.encoding.columns])
-    found["latex"] = np.array([formula(row) for row in codes.tolist()])
+    found["latex"] = np.array([formula(row) for row in codes.tolist()], dtype=np.float64)
     if model.classes:
         powers = np.exp(found["latex"])
         found["latex"] = powers / powers.sum(axis=1, keepdims=True)
@@ -386,8 +394,75 @@ def test_exports_take_the_cells_of_raw_tables(name, compiled):
     session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
     found["onnx"] = session.run(["y"], {"x": codes})[0]
     for kind, outputs in found.items():
-        rounding = 1e-10 if kind == "onnx" else 1e-12  # phases of days, in another order
-        assert np.abs(outputs - expected).max() < rounding * np.abs(expected).max(), kind
+        assert np.abs(outputs - expected).max() < 1e-12 * np.abs(expected).max(), kind
+
+
+def by_libreoffice(paths):
+    """What is beside each label of the first sheets, as LibreOffice computes it."""
+    if (program := shutil.which("soffice")) is None:
+        pytest.skip("LibreOffice (soffice) is not installed")
+    done = paths[0].parent / "done"
+    options = [f"-env:UserInstallation=file://{done}", "--headless", "--convert-to", "xlsx"]
+    command = [program, *options, "--outdir", done, *paths]
+    subprocess.run(command, check=True, timeout=300, capture_output=True)
+    books = [openpyxl.load_workbook(done / path.name, data_only=True) for path in paths]
+    return [{a.value: b.value for a, b, *_ in book["model"].iter_rows()} for book in books]
+
+
+def by_formulas(paths):
+    """The same, as the package formulas computes it, of the last workbook alone: it is slow."""
+    formulas = pytest.importorskip("formulas", reason="formulas is not installed")
+    with warnings.catch_warnings(action="ignore"):
+        solved = formulas.ExcelModel().loads(str(paths[-1])).finish().calculate()
+    values = {
+        str(key).partition("!")[2]: found.value[0, 0]
+        for key, found in solved.items()
+        if getattr(found, "value", None) is not None and "'!B" in str(key)
+    }
+    rows = openpyxl.load_workbook(paths[-1])["model"].iter_rows()
+    return [{a.value: values.get(b.coordinate) for a, b, *_ in rows}]
+
+
+def filled_in(model, row, path):
+    """A workbook with a row of a raw table in its named cells."""
+    book = openpyxl.load_workbook(io.BytesIO(to_excel(model)))
+    cells = {name: cell for name, (cell,) in row.astype(object).where(row.notna(), None).items()}
+    cells["day"] = pd.to_datetime(cells["day"], dayfirst=True).to_pydatetime()
+    names = identifiers(model.encoding.names)
+    for name, cell in zip(names, cells.values(), strict=True):
+        place = book.defined_names[f"in_{name}"].attr_text.replace("$", "")
+        book["model"][place.partition("!")[2]].value = cell
+    book.save(path)
+
+
+@pytest.mark.parametrize("compute", [by_libreoffice, by_formulas])
+def test_workbooks_compute_what_models_do(compute, tmp_path):
+    row = raw_table(1, seed=8)
+    row["day"], row["grade"], row["x1"] = "24.12.2023 18:00", "Gut", np.nan
+    models = {**MODELS, **ENCODED}
+    paths = [tmp_path / f"{i}.xlsx" for i in range(len(models))]
+    for path, model in zip(paths, models.values(), strict=True):
+        if model.encoding is None:
+            path.write_bytes(to_excel(model))
+        else:
+            filled_in(model, row, path)
+    computed = compute(paths)
+    for found, model in zip(computed, list(models.values())[-len(computed) :], strict=True):
+        X = model.inputs.mean[None] if model.encoding is None else row
+        expected = model.outputs(X)[0]
+        size = max(magnitudes(model, model.encode(X)).max(), 1)
+        labels = [f"probability of {c}" if model.output == "softmax" else c for c in model.classes]
+        labels = labels or [f"y{i + 1}" for i in range(len(expected))]
+        assert np.abs([found[label] for label in labels] - expected).max() < 1e-12 * size
+        assert found["check: largest difference"] < 1e-12 * size
+        assert found.get("class") == (model.predict(X)[0] if model.classes else None)
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_names_stay_text_in_a_workbook(nasty):
+    names = (nasty, "=1+1", "=cmd|' /C calc'!A0")
+    book = openpyxl.load_workbook(io.BytesIO(to_excel(random_model(feature_names=names))))
+    assert [book["model"].cell(row, 1).data_type for row in (5, 6)] == ["s", "s"]
 
 
 def test_levels_are_names_in_c():
@@ -398,7 +473,8 @@ def test_levels_are_names_in_c():
     assert "net_grade__so_la_la" in grades
 
 
-def test_a_missing_onnx_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ValueError, match=r"pip install 'symbreak\[onnx\]'"):
-        to_onnx(MODELS["tanh"])
+def test_a_missing_package_is_named(monkeypatch):
+    for package, extra, export in (("onnx", "onnx", to_onnx), ("openpyxl", "excel", to_excel)):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ValueError, match=rf"pip install 'symbreak\[{extra}\]'"):
+            export(MODELS["tanh"])

@@ -118,9 +118,14 @@ def _encoding(columns: Sequence[Coded], features: Sequence[Feature], real: Real)
             "missing": f"x[{i}] != x[{i}]",
         }
         if kind in ("sin", "cos"):
-            value[kind] = f"{kind}@(c[{i}] * {_number('period', 2 * math.pi / number, real)})"
+            value[kind] = _wave(kind, i, number, real)
         lines.append(f"    a[{j}] = {value[kind]};")
     return "\n".join([*lines, "}", ""])
+
+
+def _wave(kind: str, i: int, period: float, real: Real) -> str:
+    whole, angle = (_number("period", x, real) for x in (period, 2 * math.pi / period))
+    return f"{kind}@(fmod@(c[{i}], {whole}) * {angle})"
 
 
 def _tables(model: Model, real: Real) -> str:

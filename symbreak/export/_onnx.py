@@ -122,11 +122,11 @@ def _encoded(graph: _Graph, encoding: Encoding) -> str:
     values = graph.add("Where", lost, fill, cells)
     level = graph.add("Cast", graph.add("Equal", values, numbers), to=DOUBLE)
     made = {"level": level, "missing": graph.add("Cast", lost, to=DOUBLE)}
-    waves = 2 * np.pi / np.where(numbers > 0, numbers, 1.0)
+    periods = np.where(numbers > 0, numbers, 1.0)
+    angles = graph.add("Mul", graph.add("Mod", values, periods, fmod=1), 2 * np.pi / periods)
     for kind, quarter in (("sin", 0.0), ("cos", np.pi / 2)):  # runtimes lack the cosine of doubles
         if kind in kinds:
-            angle = graph.add("Add", graph.add("Mul", values, waves), quarter)
-            made[kind] = graph.add("Sin", angle)
+            made[kind] = graph.add("Sin", graph.add("Add", angles, quarter))
     for kind, found in made.items():
         values = graph.add("Where", kinds == kind, found, values)
     return values

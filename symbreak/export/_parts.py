@@ -39,10 +39,11 @@ def inputs_in_words(model: Model) -> list[str]:
     """Names of what exported code takes; of a column that is no plain number, how it takes it."""
     if model.encoding is None:
         return [quoted(name) for name in model.feature_names]
-    return [_in_words(column) for column in model.encoding.columns]
+    return [f"{quoted(one.name)}: {_in_words(one)}" for one in model.encoding.columns]
 
 
 def _in_words(column: Coded) -> str:
+    """How exported code takes the values of a column."""
     words = []
     if column.levels:
         levels = (*column.levels, "any other") if column.rare else column.levels
@@ -51,7 +52,7 @@ def _in_words(column: Coded) -> str:
         words.append("days since 1970")
     filled = f"NaN, if it is missing, counts as {column.fill:.6g}"
     words.append(f"{filled}, and is said" if column.missing else filled)
-    return f"{quoted(column.name)}: {'; '.join(words)}"
+    return "; ".join(words)
 
 
 def identifiers(names: Sequence[str]) -> list[str]:

@@ -103,8 +103,8 @@ def _encoded(x):
         "value": lambda i, number: filled[i],
         "level": lambda i, number: float(filled[i] == number),
         "missing": lambda i, number: float(codes[i] != codes[i]),
-        "sin": lambda i, number: math.sin(filled[i] * (2 * math.pi / number)),
-        "cos": lambda i, number: math.cos(filled[i] * (2 * math.pi / number)),
+        "sin": lambda i, number: math.sin(filled[i] % number * (2 * math.pi / number)),
+        "cos": lambda i, number: math.cos(filled[i] % number * (2 * math.pi / number)),
     }
     return [functions[kind](i, number) for i, kind, number in FEATURES]
 

@@ -53,8 +53,10 @@ from symbreak.activations import ACTIVATIONS
 from symbreak.inspection import is_constant
 from symbreak.methods import find_method
 from symbreak.models import Model
-from symbreak.problems import Problem, Scaling, Task
-from symbreak.training import RunRecord, log_loss, n_effective_parameters, train
+from symbreak.problems import Problem, Scaling
+from symbreak.problems._problem import Task
+from symbreak.training import RunRecord, train
+from symbreak.training._last_step import log_loss, n_effective_parameters
 
 __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
 

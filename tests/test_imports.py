@@ -26,6 +26,7 @@ LAYERS = [
     {"optimizers", "export", "inspection"},
     {"methods", "_polish"},
     {"objectives"},
+    {"control"},
     {"training"},
     {"estimators", "experiments"},
     {"analysis"},

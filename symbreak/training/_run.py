@@ -195,7 +195,7 @@ class Run:
             self._take_over(self._running.pop(0))
             if self.finished:
                 self._running.clear()  # what others have found ahead of it does not count
-        if not self.finished and self.error <= self.objective.target:
+        if self.error <= self.objective.target:  # also by the last of the budget
             self.stopped = "target"
         self._keep_running()
         self._seconds += time.perf_counter() - started

@@ -1,6 +1,8 @@
 """The architecture: imports point one way, and the public names are these."""
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +102,19 @@ def test_the_public_names_are_these():
         assert getattr(symbreak, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'trane'"):
         symbreak.trane  # noqa: B018
+
+
+def test_the_public_names_of_all_packages_fit_a_page():
+    packages = [path.parent.name for path in PACKAGE.glob("[a-z]*/__init__.py")]
+    modules = [importlib.import_module(f"symbreak.{name}") for name in packages if name != "cli"]
+    names = {name for module in modules for name in module.__all__}
+    assert len(names | {*symbreak.__all__}) <= 90
+    page = (PACKAGE.parent / "docs" / "api.md").read_text(encoding="utf-8")
+    whole = set(re.findall(r"^::: symbreak\.(\w+)$", page, flags=re.MULTILINE))
+    for module in modules:
+        if module.__name__.split(".")[1] not in whole:
+            listed = re.findall(rf"^::: {module.__name__}\.(\w+)$", page, flags=re.MULTILINE)
+            assert set(module.__all__) - set(symbreak.__all__) <= set(listed), module
 
 
 @pytest.mark.parametrize(

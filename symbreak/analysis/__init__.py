@@ -39,6 +39,7 @@ try:
         problem_chart,
         training_chart,
     )
+    from symbreak.analysis._model_page import write_model_page
     from symbreak.analysis._overview_charts import (
         heat_map,
         rank_chart,
@@ -96,5 +97,6 @@ __all__ = [
     "summary_sentences",
     "target_table",
     "training_chart",
+    "write_model_page",
     "write_report",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -49,8 +49,9 @@ from symbreak._support.writing import write_text
 from symbreak.activations import find_activation
 from symbreak.error_bars import ErrorBars
 from symbreak.network import hidden_outputs, mean_square
-from symbreak.problems import Dataset, Encoding, Scaling, Task
-from symbreak.problems._problem import label_array
+from symbreak.problems import Dataset, Encoding, Scaling
+from symbreak.problems._problem import Task, label_array
+from symbreak.problems._tables import short
 from symbreak.topology import Topology, check_solved
 
 #: What is applied to the weighted sums of the outputs: nothing, the paper's tanh for classes that
@@ -286,6 +287,35 @@ class Model:
         matrix = as_matrix("X", take_columns("X", X, self.feature_names))
         self._check_inputs(matrix.shape)
         return matrix
+
+    def theta_for(self, names: Sequence[str], inputs: Scaling) -> Array:
+        """The hidden layers, ``theta``, for inputs that are named, or scaled, otherwise.
+
+        They are found by name, if both have names. What the model does not know counts for
+        nothing, and what is gone as if it were at its mean.
+
+        Raises:
+            ValueError: if they have nothing in common.
+        """
+        ours, theirs = list(self.feature_names), list(names)
+        if not ours or not theirs:  # as they stand
+            ours, theirs = (
+                [f"x{i + 1}" for i in range(len(s.mean))] for s in (self.inputs, inputs)
+            )
+            theirs = theirs if len(theirs) == len(ours) else []
+        new = [i for i, name in enumerate(theirs) if name in ours]
+        old = [ours.index(theirs[i]) for i in new]
+        if not new:
+            few = ", ".join(short(ours))
+            raise ValueError(
+                f"the model has inputs {few}, none of which is among those of the data."
+            )
+        layer, n = self.topology.layers(self.theta)[0], len(inputs.mean)
+        scale, mean = self.inputs.scale[old], self.inputs.mean[old]
+        first = np.zeros((len(layer), n + 1))
+        first[:, new] = layer[:, old] * (inputs.scale[new] / scale)
+        first[:, -1] = layer[:, -1] + layer[:, old] @ ((inputs.mean[new] - mean) / scale)
+        return np.concatenate([first.ravel(), self.theta[layer.size :]])
 
     def _check_inputs(self, shape: tuple[int, ...]) -> None:
         if shape[1] != (d := self.topology.n_inputs):

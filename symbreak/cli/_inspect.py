@@ -18,7 +18,9 @@ from symbreak.cli._predict import choose_inputs, inputs_of
 from symbreak.cli._scores import print_scores
 from symbreak.inspection import origin_in_words, recorded_scores, scores, sensitivity
 from symbreak.models import Model
-from symbreak.problems import Dataset, Problem, Table, default_targets, read_table
+from symbreak.problems import Dataset, Problem, read_table
+from symbreak.problems._files import default_targets
+from symbreak.problems._tables import Table
 
 #: More rows, or longer strings, are not read.
 MAX_INPUTS, MAX_NEURONS, MAX_TEXT = 20, 7, 40

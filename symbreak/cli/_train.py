@@ -24,18 +24,28 @@ from symbreak import (
     problem_names,
 )
 from symbreak._support.checks import check_count, unknown
-from symbreak._support.interrupts import deferred_interrupts
+from symbreak._support.signals import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
-from symbreak.cli._console import CHARTS, check_out, console, few, shown, split_names
-from symbreak.cli._imports import Imports, import_here
+from symbreak.cli._console import (
+    CHARTS,
+    Imports,
+    check_out,
+    console,
+    few,
+    import_here,
+    shown,
+    split_names,
+)
 from symbreak.cli._train_view import Trained, run_methods
 from symbreak.inspection import is_constant, recorded_scores, scores
 from symbreak.models import Model
-from symbreak.objectives import LeastSquares, check_threads
-from symbreak.problems import default_targets, read_problem, read_table
+from symbreak.objectives import LeastSquares
+from symbreak.objectives._least_squares import check_threads
+from symbreak.problems import read_problem, read_table
+from symbreak.problems._files import default_targets
 from symbreak.topology import MAX_SIZE
-from symbreak.training import make_plan, usual_evaluations
+from symbreak.training._recipe import make_plan, usual_evaluations
 
 DEFAULT_METHOD = "auto"
 #: What Python calls an option, and an example of it.

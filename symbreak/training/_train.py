@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._polish import ITERATIONS, Polisher
+from symbreak._polish._polisher import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import check_callable, check_kind, check_real
-from symbreak._support.interrupts import deferred_interrupts
+from symbreak._support.checks import Array, check_callable, check_kind, check_real
+from symbreak._support.signals import deferred_interrupts
 from symbreak.methods import check_settings
 from symbreak.models import Model
-from symbreak.objectives import LeastSquares, Objective, prepare_kernels, prepare_polish
+from symbreak.objectives import LeastSquares, Objective
+from symbreak.objectives._least_squares import prepare_kernels, prepare_polish
 from symbreak.problems import Problem
 from symbreak.training._committee import check_networks, with_committee
 from symbreak.training._error_bars import with_error_bars
@@ -88,7 +89,7 @@ def train(
     seed: int = 0,
     population_size: int | None = None,
     threads: int = 1,
-    initial: ArrayLike | None = None,
+    initial: Model | ArrayLike | None = None,
     executor: Executor | None = None,
     callback: Callback | None = None,
     n_networks: int | None = None,
@@ -121,8 +122,8 @@ def train(
         seed: Same seed, same result, with any number of threads.
         population_size: Candidates per generation; by default the problem's own.
         threads: Threads of the evaluation, or of independent starts; 0 means one per core.
-        initial: A vector (D,) to polish first, before any search; with ``polish="final"`` instead
-            of one.
+        initial: A model of such hidden layers, or a vector (D,), to polish first, before any
+            search; with ``polish="final"`` instead of one. Inputs of a model are found by name.
         executor: Runs as many starts at a time as there are ``threads``, in other processes or on
             other machines: anybody's ``concurrent.futures.Executor``.
         callback: Called after each step; the training stops early if it returns True.
@@ -136,6 +137,10 @@ def train(
     """
     check_callable("callback", callback)
     check_settings(method, settings, train.__kwdefaults__ or ())
+    if isinstance(initial, Model):
+        initial = _theta_of(
+            initial, check_kind("problem", problem, Problem, "to begin with a model")
+        )
     if isinstance(problem, Problem):  # before the clock starts
         prepare_kernels()
         if polish_of(method, polish) != "none":
@@ -161,6 +166,16 @@ def train(
             )
             record = with_error_bars(problem, record)
     return replace(record, stopped="interrupted") if clock.stopped else record
+
+
+def _theta_of(model: Model, problem: Problem) -> Array:
+    """Where a training begins from a model of other data."""
+    ours, theirs = model.topology, problem.topology
+    if (ours.hidden, ours.activation) != (theirs.hidden, theirs.activation):
+        raise ValueError(
+            f"initial must have the hidden layers of the problem, {theirs}, got a model {ours}."
+        )
+    return model.theta_for(problem.feature_names, problem.inputs)
 
 
 @dataclass(frozen=True)

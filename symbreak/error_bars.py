@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from symbreak._model_file import read_array, read_net, read_number, read_objects
 from symbreak._support.blas import single_threaded_blas
@@ -134,7 +134,7 @@ class ErrorBars:
         """
         n = len(self.scores)
         levels = np.arange(n + 1) / (n + 1)
-        tail = norm.ppf((1 + coverage) / 2) / norm.ppf((1 + levels[-1]) / 2)
+        tail = ndtri((1 + coverage) / 2) / ndtri((1 + levels[-1]) / 2)
         columns = (np.append(0.0, column) for column in self.scores.T)
         return max(tail, 1.0) * np.array([np.interp(coverage, levels, c) for c in columns])
 
@@ -348,7 +348,7 @@ def _calibrated(
     n_effective = data.total_weight**2 / np.sum(weights**2)
     if len(data) < MIN_SAMPLES:
         levels = np.arange(1, N_SCORES + 1) / (N_SCORES + 1)
-        kept = np.tile(t.ppf((1 + levels) / 2, max(len(data) - 1, 1))[:, None], scores.shape[1])
+        kept = np.tile(stdtrit(max(len(data) - 1, 1), (1 + levels) / 2)[:, None], scores.shape[1])
         scale = np.ones(scores.shape[1])
     else:
         kept = np.column_stack([_quantiles(column, weights) for column in scores.T])

@@ -58,10 +58,12 @@ from symbreak.activations import ACTIVATIONS
 from symbreak.inspection import is_constant
 from symbreak.methods import find_method
 from symbreak.models import Model
-from symbreak.problems import Encoding, Problem, Task
+from symbreak.problems import Encoding, Problem
 from symbreak.problems._cells import is_plain
+from symbreak.problems._problem import Task
 from symbreak.problems._tables import short
-from symbreak.training import RunRecord, log_loss, n_effective_parameters, train
+from symbreak.training import RunRecord, train
+from symbreak.training._last_step import log_loss, n_effective_parameters
 
 __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
 

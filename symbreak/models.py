@@ -46,8 +46,8 @@ from symbreak._support.writing import write_text
 from symbreak.activations import find_activation
 from symbreak.error_bars import ErrorBars
 from symbreak.network import hidden_outputs, mean_square
-from symbreak.problems import Dataset, Encoding, Scaling, Task
-from symbreak.problems._problem import label_array
+from symbreak.problems import Dataset, Encoding, Scaling
+from symbreak.problems._problem import Task, label_array
 from symbreak.problems._tables import short
 from symbreak.topology import Topology, check_solved
 

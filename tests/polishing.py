@@ -3,7 +3,8 @@
 from types import SimpleNamespace
 
 from symbreak import LeastSquares, Model, Run
-from symbreak._polish import EvidencePolisher, Polisher
+from symbreak._polish._evidence import EvidencePolisher
+from symbreak._polish._polisher import Polisher
 
 
 def polish(start, problem, **options):

@@ -19,10 +19,11 @@ from symbreak._support.checks import shown
 from symbreak.analysis import _statistics, _targets
 from symbreak.analysis._lineup import Lineup, Style, distinct_styles, drawn, styles_of
 from symbreak.analysis._paper import Agreement, agreement, paper_problems
-from symbreak.experiments import Archive, RunSpec, Store, StoreError, StudySpec
+from symbreak.experiments import Archive, Store, StoreError, StudySpec
 from symbreak.experiments._frames import NAMES
 from symbreak.experiments._identity import Condition, differences
 from symbreak.experiments._run import own_names
+from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._study import built_in_text
 from symbreak.inspection import Score, scores
 from symbreak.models import Model

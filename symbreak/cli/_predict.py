@@ -20,8 +20,8 @@ from symbreak._support.frames import choose_columns
 from symbreak._support.writing import write_text
 from symbreak.cli._console import check_out, console, few, shown, split_names
 from symbreak.models import Model
-from symbreak.problems import Table, read_table
-from symbreak.problems._tables import check_known
+from symbreak.problems import read_table
+from symbreak.problems._tables import Table, check_known
 
 #: Samples that go through the network at a time.
 BLOCK = 2**16

@@ -38,10 +38,12 @@ from symbreak.cli._console import (
 from symbreak.cli._train_view import Trained, run_methods
 from symbreak.inspection import is_constant
 from symbreak.models import Model
-from symbreak.objectives import LeastSquares, check_threads
-from symbreak.problems import default_targets, read_problem, read_table
+from symbreak.objectives import LeastSquares
+from symbreak.objectives._least_squares import check_threads
+from symbreak.problems import read_problem, read_table
+from symbreak.problems._files import default_targets
 from symbreak.topology import MAX_SIZE
-from symbreak.training import make_plan, usual_evaluations
+from symbreak.training._recipe import make_plan, usual_evaluations
 
 DEFAULT_METHOD = "auto"
 #: What Python calls an option, and an example of it.

@@ -52,7 +52,7 @@ from symbreak.experiments._run import (
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._store import Store
 from symbreak.experiments._study import StudySpec, check_shard
-from symbreak.optimizers import State
+from symbreak.optimizers._state import State
 
 MAX_WORKERS = 4_096  # each is a process
 MAX_DEATHS = 5  # a run that takes so many workers with it has failed

@@ -29,9 +29,10 @@ from symbreak.experiments._errors import CheckpointError
 from symbreak.experiments._identity import Facts, facts_of
 from symbreak.experiments._spec import NUMERICS_VERSION, DataFileError, RunSpec
 from symbreak.methods import is_built_in_method
-from symbreak.optimizers import State
+from symbreak.optimizers._state import State
 from symbreak.problems._registry import is_built_in_problem
-from symbreak.training import Run, RunRecord, versions
+from symbreak.training import Run, RunRecord
+from symbreak.training._record import versions
 
 #: What must be the same everywhere, since results depend on it.
 NEEDED = ("symbreak", "numerics", "python", "numpy", "scipy", "numba")

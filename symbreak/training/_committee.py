@@ -14,10 +14,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from symbreak._polish import Polisher, evidence_of
+from symbreak._polish._evidence import evidence_of
+from symbreak._polish._polisher import Polisher
 from symbreak._support.checks import Array, check_count, check_vectors
 from symbreak.models import Model
-from symbreak.objectives import CrossEntropy, Found, LeastSquares
+from symbreak.objectives import LeastSquares
+from symbreak.objectives._base import Found
+from symbreak.objectives._cross_entropy import CrossEntropy
 from symbreak.objectives._least_squares import EXACT
 from symbreak.problems import Problem, Scaling
 from symbreak.topology import Topology

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from symbreak.error_bars import NoErrorBarsError, Optimum, error_bars_of
-from symbreak.objectives import Found
+from symbreak.objectives._base import Found
 from symbreak.problems import Problem
 from symbreak.training._last_step import POLISH_SAMPLES, part_of
 from symbreak.training._record import RunRecord

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._polish import ITERATIONS, Polisher
+from symbreak._polish._polisher import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array, check_callable, check_kind, check_real
 from symbreak._support.signals import deferred_interrupts
 from symbreak.methods import check_settings
 from symbreak.models import Model
-from symbreak.objectives import LeastSquares, Objective, prepare_kernels, prepare_polish
+from symbreak.objectives import LeastSquares, Objective
+from symbreak.objectives._least_squares import prepare_kernels, prepare_polish
 from symbreak.problems import Problem
 from symbreak.training._committee import check_networks, with_committee
 from symbreak.training._error_bars import with_error_bars

@@ -6,11 +6,11 @@ import re
 import pandas as pd
 import pytest
 
-from symbreak.analysis import Lineup, conclusions, summary_sentences
 from symbreak.analysis._figures import FigureFiles
-from symbreak.analysis._lineup import Member
+from symbreak.analysis._lineup import Lineup, Member
 from symbreak.analysis._report import render_page
 from symbreak.analysis._tables import csv_table, error_table, latex_table, markdown_table
+from symbreak.analysis._words import conclusions, summary_sentences
 from tests.analysis.test_tables import read
 
 #: A family without an invariant method, named as nothing here is named.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from symbreak import METHODS, LeastSquares, Model, load_problem, train
-from symbreak.objectives import Found
+from symbreak.objectives._base import Found
 from symbreak.training import Run
 from symbreak.training._agreement import Agreement, agreement, label_optima
 from symbreak.training._recipe import Patience, luby, make_plan, patience

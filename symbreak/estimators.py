@@ -528,11 +528,9 @@ class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, EvolvedNetwork):
 
         These are those of the noise and of what the data leave open: docs/error-bars.md.
         """
-        if return_std:
-            check_is_fitted(self)
-            return self.model_.predict(self._validated(X, reset=False), return_std=True)
-        outputs = self._outputs(X)
-        return outputs[:, 0] if self._y_is_1d else outputs
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        return self.model_.predict(X, return_std=True) if return_std else self.model_.predict(X)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Lower and upper ends, (K,) or (K, q), of intervals with a share of the targets."""
@@ -574,8 +572,8 @@ class EvolvedMLPClassifier(ClassifierMixin, EvolvedNetwork):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels (K,): the likeliest."""
-        best = self._outputs(X).argmax(axis=1)
-        return self.classes_[best]
+        check_is_fitted(self)
+        return self.model_.predict(self._validated(X, reset=False)).astype(self.classes_.dtype)
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (K, q) of the classes, in the order of ``classes_``."""

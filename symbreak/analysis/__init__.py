@@ -10,6 +10,7 @@ try:
     from symbreak.analysis._alignment_charts import draws_chart, match_chart
     from symbreak.analysis._charts import convergence_chart
     from symbreak.analysis._data_charts import network_chart, problem_chart, training_chart
+    from symbreak.analysis._model_page import write_model_page
     from symbreak.analysis._report import write_report
     from symbreak.analysis._style import save_chart
 except ModuleNotFoundError as error:
@@ -36,5 +37,6 @@ __all__ = [
     "save_chart",
     "summary",
     "training_chart",
+    "write_model_page",
     "write_report",
 ]

@@ -392,7 +392,8 @@ def _best_run(runs: pd.DataFrame) -> pd.Series[Any]:
 def _problem_of(run: pd.Series[Any], results: Results) -> Problem | None:
     """The problem of a run: as its study says, or else the built-in one with that network."""
     if (planned := results.planned.get(str(run["key"]))) is not None:
-        return planned.load_problem()
+        loaded = planned.load_problem()
+        return loaded if isinstance(loaded, Problem) else None  # control has no data
     facts = results.facts[run["problem"]]
     if facts["name"] not in problem_names():
         return None

@@ -75,7 +75,7 @@ def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
 def error_table(results: Results, problem: str) -> dict[str, Any]:
     """All methods on a problem, the smallest mean first, each tested against that one."""
     part = results.summary[results.summary["problem"] == problem].sort_values("mean")
-    columns: Columns = {
+    columns: dict[str, str | Callable[[Row], str]] = {
         "method": "method",
         "mean error": "mean",
         "deviation": "std",

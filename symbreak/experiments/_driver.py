@@ -198,7 +198,11 @@ def _drive(driver: _Driver, executor: Executor | str | Path | None, workers: int
 
 def _check_workers_know(spec: StudySpec) -> None:
     """Refuse methods and problems that are only in this process; workers are fresh ones."""
-    problems = [name for name in spec.problems if name not in spec.data_files]
+    problems = [
+        spec.problem_settings.get(name, {}).get("of", name)
+        for name in spec.problems
+        if name not in spec.data_files
+    ]
     for kind, name in own_names(spec.methods, problems)[:1]:
         raise ValueError(
             f"the {kind} {shown(name)} is not symbreak's own, and workers do not run your script, "

@@ -35,11 +35,11 @@ def run_methods(
 ) -> list[Trained]:
     """Train with one method after the other, until there is a Ctrl-C."""
     found = []
-    with _progress_bars() as bars:
+    with progress_bars() as bars:
         tasks = {name: bars.add_task(name, total=1.0, says="") for name in names}
         for name, task in tasks.items():
             bars.reset(task)  # its clock starts now
-            watch = _Watch(bars, task, stop, options["max_time"])
+            watch = Watch(bars, task, stop, options["max_time"])
             record = train(problem, name, callback=watch, **options)
             found.append(Trained(record, watch.seen if problem.ridge.sets_itself else []))
             bars.update(task, says=f"error {_scores.error_in_words(record, problem)}")
@@ -49,7 +49,7 @@ def run_methods(
     return found
 
 
-def _progress_bars() -> Progress:
+def progress_bars() -> Progress:
     return Progress(
         TextColumn("{task.description:<13}"),
         BarColumn(),
@@ -60,7 +60,7 @@ def _progress_bars() -> Progress:
     )
 
 
-class _Watch:
+class Watch:
     """A callback that moves a bar ten times a second; generations are much shorter.
 
     Of a run that ends by time, the bar shows the time.

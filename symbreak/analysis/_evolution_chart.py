@@ -7,42 +7,53 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from symbreak._support.checks import Array, check_kind
-from symbreak.analysis._data_charts import FITTED
+from symbreak.analysis._data_charts import FITTED, _check_curve
 from symbreak.analysis._style import HEIGHT, WIDTH, log_switch, styled, switched
 from symbreak.control import Control
-from symbreak.objectives import Fitness
-from symbreak.training._evolve import EvolutionRecord
+from symbreak.topology import Topology
 
 #: Actions that are drawn at most.
 MAX_STEPS = 1_000
 
 
-def evolution_chart(record: EvolutionRecord, fitness: Fitness) -> alt.TopLevelMixin:
-    """Draw the best fitness so far over evaluations; of a problem of control the states, too."""
-    check_kind("record", record, EvolutionRecord, "as evolve returns")
-    check_kind("fitness", fitness, Fitness, "that was evolved against")
-    panels = [_progress(record)]
-    if isinstance(fitness.function, Control) and np.isfinite(record.theta).all():
-        states = fitness.function.episode(record.theta, fitness.topology, MAX_STEPS)
-        panels.append(_states(fitness.function, states))
-    net = f"{fitness.topology.sizes[0]}-{'-'.join(map(str, fitness.topology.sizes[1:]))} network"
-    about = [f"{net}, {record.method}", *([fitness.description] if fitness.description else [])]
-    title = alt.TitleParams(record.problem, subtitle=about, anchor="start", offset=12)
+def evolution_chart(
+    name: str,
+    evaluations: ArrayLike,
+    fitness: ArrayLike,
+    *,
+    maximize: bool = False,
+    about: str = "",
+    control: Control | None = None,
+    theta: Array | None = None,
+    topology: Topology | None = None,
+) -> alt.TopLevelMixin:
+    """Draw the best fitness so far over evaluations; of a problem of control the states, too.
+
+    Args:
+        name: The heading.
+        evaluations: When the fitness improved.
+        fitness: To what.
+        maximize: Whether higher is better.
+        about: A line below the heading.
+        control: The problem of control, if it was one.
+        theta: A network (D,) whose states are drawn.
+        topology: Of that network.
+    """
+    panels = [_progress(*_check_curve(evaluations, fitness), maximize=maximize)]
+    if control is not None and theta is not None and np.isfinite(theta).all():
+        net = check_kind("topology", topology, Topology, "of theta")
+        panels.append(_states(control, control.episode(theta, net, MAX_STEPS)))
+    title = alt.TitleParams(name, subtitle=about, anchor="start", offset=12)
     return styled(alt.hconcat(*panels).properties(title=title))
 
 
-def _progress(record: EvolutionRecord) -> Any:
-    sign = -1.0 if record.maximize else 1.0
-    finite = np.isfinite(record.errors)
-    frame = pd.DataFrame(
-        {"evaluations": record.evaluations[finite], "fitness": sign * record.errors[finite]}
-    )
-    ending = pd.DataFrame({"evaluations": [record.n_evaluations], "fitness": frame["fitness"][-1:]})
-    frame = pd.concat([frame, ending])
-    better = "higher" if record.maximize else "lower"
-    title = f"fitness, {better} is better"
+def _progress(evaluations: Array, fitness: Array, *, maximize: bool) -> Any:
+    frame = pd.DataFrame({"evaluations": evaluations, "fitness": fitness})
+    frame = frame[np.isfinite(frame["fitness"])]
+    title = f"fitness, {'higher' if maximize else 'lower'} is better"
     positive = bool((frame["fitness"] > 0).all())
     scale: dict[str, Any] = {"scale": alt.Scale(zero=False)}
     if positive:

@@ -123,7 +123,18 @@ def evolve_command(
         record.model.save(out)
         console.print(f"Saved in {shown(out)}")
     if plot is not None:
-        save_chart(evolution_chart(record, fitness), plot)
+        control = CONTROL.get(source)
+        chart = evolution_chart(
+            record.problem,
+            record.evaluations,
+            -record.errors if record.maximize else record.errors,
+            maximize=record.maximize,
+            about=f"{'-'.join(map(str, fitness.topology.sizes))} network, {record.method}",
+            control=control,
+            theta=record.theta,
+            topology=fitness.topology,
+        )
+        save_chart(chart, plot)
         console.print(f"Drawn in {shown(plot)}")
     if stop.is_set():
         console.print("Stopped early; this is the best so far.")

@@ -186,7 +186,6 @@ class Fitness(Objective):
             raise ValueError(f"fitness must be a function of a network, got {shown(function)}.")
         check_kind("topology", topology, Topology, "such as Topology((4, 6, 1))")
         self.topology = replace(topology, outputs="searched")
-        self.function = function
         self.maximize, self.noisy = check_flag("maximize", maximize), check_flag("noisy", noisy)
         raises = check_choice("on_error", on_error, ("count", "raise")) == "raise"
         if timeout is not None:

@@ -42,4 +42,4 @@ def main(out=OUT, budget=2_000):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:2])

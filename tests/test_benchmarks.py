@@ -37,7 +37,7 @@ MOMENTS = {
     "peers": ({"BUDGET": 1_200, "process": in_this_process}, "--repeats 1"),
     "polish": ({"CASES": {"sinc": 8}}, "--repeats 1"),
     "posteriors": ({}, "{folder} {folder}"),
-    "rule": ({"PAPER": ("syn5",), "LARGEST": (), "REPLAYS": 2}, "--seconds 0"),
+    "rule": ({"PAPER": ("syn5",), "TABLES": (), "LARGEST": (), "REPLAYS": 2}, "--seconds 0"),
     "tables": ({"FOLDS": 2, "NET": (2,), "METHODS": ("symbreak",)}, "run --data tips --repeats 1"),
     "time_to_target": (
         {"WARM_UP": 0.01, "PATIENCE": 0.1},

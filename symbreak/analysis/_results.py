@@ -216,16 +216,17 @@ class Results:
     @cached_property
     def family_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tests among all methods of each family."""
-        options: Any = {"lineup": self.lineup, "among": "family"}
-        tests = _statistics.kruskal_wallis, _statistics.pairwise
-        return tests[0](self.runs, **options), tests[1](self.runs, **options)
+        return self._tests("family")
 
     @cached_property
     def all_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tests among all methods of each problem."""
-        options: Any = {"lineup": self.lineup, "among": "all"}
+        return self._tests("all")
+
+    def _tests(self, among: _statistics.Among) -> tuple[pd.DataFrame, pd.DataFrame]:
         tests = _statistics.kruskal_wallis, _statistics.pairwise
-        return tests[0](self.runs, **options), tests[1](self.runs, **options)
+        first, second = (test(self.runs, lineup=self.lineup, among=among) for test in tests)
+        return first, second
 
     @cached_property
     def ranks(self) -> _statistics.Ranks | None:

@@ -13,13 +13,14 @@ import typer
 
 from symbreak import METHODS, Topology, evolve
 from symbreak._support.checks import check_count, unknown
+from symbreak._support.progress import progress_bar
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.workers import WorkerProcesses
 from symbreak.cli._console import CHARTS, check_out, console, import_here, shown
 from symbreak.cli._train import hidden_sizes, shell_words
-from symbreak.cli._train_view import Watch, progress_bars
 from symbreak.control import CONTROL, control_fitness
 from symbreak.objectives import Fitness
+from symbreak.training import Progress
 
 _OWN = partial(typer.Option, rich_help_panel="Function of yours")
 _NETWORK = partial(typer.Option, rich_help_panel="Network")
@@ -100,22 +101,25 @@ def evolve_command(
             own |= {"maximize": maximize, "noisy": noisy, "vectorized": vectorized}
             fitness = Fitness(function, topology, timeout=timeout, executor=executor, **own)
         _say_what(fitness)
-        with deferred_interrupts(stop.set), progress_bars() as bars:
-            task = bars.add_task(method, total=1.0, says="")
-            watch = Watch(bars, task, stop, max_time)
-            with shell_words():
-                record = evolve(
-                    fitness,
-                    method=method,
-                    max_evaluations=evaluations,
-                    max_time=max_time,
-                    seed=seed,
-                    population_size=population_size,
-                    callback=watch,
-                )
-            bars.update(task, says=f"fitness {record.fitness:.6g}")
-            if not stop.is_set():
-                bars.update(task, completed=1.0)
+        with (
+            deferred_interrupts(stop.set),
+            progress_bar(method, max_time, console, stop) as show,
+            shell_words(),
+        ):
+
+            def watch(progress: Progress) -> bool:
+                show(progress)
+                return stop.is_set()
+
+            record = evolve(
+                fitness,
+                method=method,
+                max_evaluations=evaluations,
+                max_time=max_time,
+                seed=seed,
+                population_size=population_size,
+                callback=watch,
+            )
     console.print(record.in_words)
     if record.model is None:
         raise ValueError("no network had a fitness; see the warning above.")

@@ -24,12 +24,12 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]  # numba's
 
 from symbreak._support.blas import blas_in_words, one_blas_thread
 from symbreak._support.checks import check_kind, check_real, shown
+from symbreak._support.state import State
 from symbreak.control import CONTROL
 from symbreak.experiments._errors import CheckpointError
 from symbreak.experiments._identity import Facts, facts_of
 from symbreak.experiments._spec import NUMERICS_VERSION, DataFileError, RunSpec
 from symbreak.methods import is_built_in_method
-from symbreak.optimizers._state import State
 from symbreak.problems._registry import is_built_in_problem
 from symbreak.training import Run, RunRecord
 from symbreak.training._record import versions

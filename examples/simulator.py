@@ -16,9 +16,8 @@ NET = Topology((3, 4, 1), outputs="searched")
 
 def course(network, seed, steps=200):
     """Distances from the line; the rudder turns a ship that is slow to answer, and gusts push."""
-    gusts = np.random.default_rng(seed).normal(size=steps)
     distance, heading, turn = 1.0, 0.0, 0.0
-    for gust in gusts:
+    for gust in np.random.default_rng(seed).normal(size=steps):
         rudder = np.tanh(network([distance, heading, turn])[0])
         turn += 0.1 * (rudder - turn)
         heading += 0.1 * turn + 0.02 * gust

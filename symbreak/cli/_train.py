@@ -180,12 +180,12 @@ def train_command(
     }
     given = {key: value for key, value in reading.items() if value not in (None, ())}
     previous = None if start is None else Model.load(start)
-    with _shell_words(seed="--data-seed 1"):
+    with shell_words(seed="--data-seed 1"):
         problem = _load(source, data_seed, given, previous)
     if previous is not None:
         hidden = hidden or ",".join(map(str, previous.topology.hidden))
         activation = activation or previous.topology.activation.name
-    with _shell_words():
+    with shell_words():
         problem = _changed(problem, hidden, activation, alpha)
     if max_time is not None and not max_time > 0:
         raise ValueError(f"--time must be a positive number of seconds, got {max_time:g}.")
@@ -196,7 +196,7 @@ def train_command(
         "threads": threads,
     }
     names = list(dict.fromkeys(method))
-    with _shell_words():
+    with shell_words():
         _check_methods(problem, names, options)
     _say_what(problem)
     _scores.print_extremes(problem)
@@ -241,7 +241,7 @@ def _check_files(out: Path | None, plot: Path | None, page: Path | None) -> None
 
 
 @contextmanager
-def _shell_words(**others: str) -> Iterator[None]:
+def shell_words(**others: str) -> Iterator[None]:
     """Errors of what an option was given name the option, with an example; ``others`` differ."""
     try:
         yield
@@ -307,7 +307,7 @@ def _changed(
 ) -> Problem:
     """The problem with another network or regularisation."""
     net = problem.topology
-    layers = net.hidden if hidden is None else _sizes(hidden)
+    layers = net.hidden if hidden is None else hidden_sizes(hidden)
     kind = net.activation if activation is None else activation
     changes: dict[str, Any] = {}
     if hidden is not None or activation is not None:
@@ -317,7 +317,7 @@ def _changed(
     return dataclasses.replace(problem, **changes) if changes else problem
 
 
-def _sizes(text: str) -> tuple[int, ...]:
+def hidden_sizes(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.replace("-", ",").split(",")]
     if not all(part.isdecimal() and 1 <= int(part) <= MAX_SIZE for part in parts):
         raise ValueError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -21,10 +22,12 @@ from symbreak._support.writing import write_text
 from symbreak.cli._console import check_out, console, few, shown, split_names
 from symbreak.models import Model
 from symbreak.problems import read_table
-from symbreak.problems._tables import Table, check_known
+from symbreak.problems._tables import Table, check_known, to_floats
 
 #: Samples that go through the network at a time.
 BLOCK = 2**16
+#: Digits of a prediction, if the data have fewer.
+LEAST_DIGITS = 6
 #: None of the columns can be left out.
 FILL_IN = "The model reads these columns: fill in the numbers, or leave the rows out."
 
@@ -51,7 +54,8 @@ def predict_command(
         typer.Option(metavar="COLUMN", help="Write this column too, to join them; a,b for more"),
     ] = None,
     digits: Annotated[
-        int | None, typer.Option(min=1, max=17, metavar="N", help="Of a number (default: all)")
+        int | None,
+        typer.Option(min=1, max=17, metavar="N", help="Of a number (default: as the file has)"),
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a text file (default: utf-8)")
@@ -88,6 +92,7 @@ def predict_command(
     heading = _heading(network, scores)
     writer.writerow([*kept, *(f"predicted {name}" if name in kept else name for name in heading)])
     columns = [table.cells(name) for name in kept]
+    digits = digits or _digits_of(table, inputs)
     predicted = _rows(network, outputs, scores, partial(_cell, digits, table.decimal))
     writer.writerows([*row[:-1], *row[-1]] for row in zip(*columns, predicted, strict=True))
     if out is None:
@@ -96,6 +101,17 @@ def predict_command(
     else:
         write_text(out, text.getvalue())
         console.print(f"{len(outputs):,} predictions in {shown(out)}")
+
+
+def _digits_of(table: Table, names: Sequence[str]) -> int | None:
+    """The most digits of a number in columns of text; None, which is all, if there is none."""
+    texts = (table.cells(name) for name in names if table.columns[name].dtype.kind not in "biuf")
+    most = 0
+    for cells in texts:
+        numbers = np.isfinite(to_floats(cells, table.decimal))
+        digits = (re.sub(r"[eE].*|\D", "", cells[i]).lstrip("0") for i in np.flatnonzero(numbers))
+        most = max(most, *map(len, digits), 0)
+    return min(max(most, LEAST_DIGITS), 17) if most else None
 
 
 def choose_inputs(model: Model, table: Table) -> Sequence[str]:
@@ -158,5 +174,5 @@ def _rows(
 
 
 def _cell(digits: int | None, decimal: str, value: float) -> str:
-    text = repr(value) if digits is None else f"{value:.{digits}g}"
+    text = repr(value) if digits is None else f"{value:#.{digits}g}".rstrip(".")
     return text.replace(".", decimal)

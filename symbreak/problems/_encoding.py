@@ -218,9 +218,8 @@ class Encoding:
                 stacklevel=4,
             )
         codes = np.column_stack([codes for codes, _ in found])
-        lost = np.isnan(codes).any(axis=0).tolist()
-        pairs = zip(self.columns, lost, strict=True)
-        if gaps := [column.name for column, gap in pairs if gap and not column.missing]:
+        pairs = zip(self.columns, np.isnan(codes).T, strict=True)
+        if gaps := [column.name for column, lost in pairs if lost.any() and not column.missing]:
             warnings.warn(
                 f"Missing values where training had none: {', '.join(short(gaps))}; filled with "
                 "the median, or the most frequent level.",

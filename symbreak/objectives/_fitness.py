@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import pickle
 import signal
 import threading
 import warnings
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike
 from symbreak._support.checks import (
     Array,
     check_choice,
+    check_count,
     check_flag,
     check_kind,
     check_population,
@@ -103,7 +105,7 @@ class _Judge:
             with _time_limit(self.timeout):
                 given = (network,) if seed is None else (network, seed)
                 return self.function(*given), ""
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if self.raises:
                 raise
             return None, f"{type(error).__name__}: {error}"
@@ -113,7 +115,7 @@ class _Judge:
         if why:
             return math.nan, why
         try:
-            number = float(np.asarray(value, dtype=np.float64).reshape(()))
+            number = float(np.asarray(() if value is None else value, np.float64).reshape(()))
         except (TypeError, ValueError):
             raise TypeError(
                 f"the fitness must be one number for a network, got {shown(value)}; "
@@ -151,8 +153,10 @@ class Fitness(Objective):
         topology: With ``outputs="searched"``; another is taken as a complete network too.
         vectorized: Whether it judges whole populations.
         maximize: Whether higher is better.
-        noisy: Whether it takes a second argument, a seed. All networks of a generation get the
-            same one, so that luck is the same for all of them; the next generation gets another.
+        noisy: Whether it takes a second argument, a seed. All networks of a generation, and the
+            parents that they compete with, get the same one, so that luck is the same for all of
+            them; the next generation gets another.
+        episodes: How many seeds it is averaged over, if noisy.
         on_error: ``"count"``, or ``"raise"`` to end at the first network without a fitness.
         timeout: Seconds for a call of the function, at most; it must run in the main thread of a
             process, and be Python. What takes too long may differ from one run to the next.
@@ -174,6 +178,7 @@ class Fitness(Objective):
         vectorized: bool = False,
         maximize: bool = False,
         noisy: bool = False,
+        episodes: int = 1,
         on_error: str = "count",
         timeout: float | None = None,
         target: float | None = None,
@@ -187,6 +192,7 @@ class Fitness(Objective):
         check_kind("topology", topology, Topology, "such as Topology((4, 6, 1))")
         self.topology = replace(topology, outputs="searched")
         self.maximize, self.noisy = check_flag("maximize", maximize), check_flag("noisy", noisy)
+        self.episodes = check_count("episodes", episodes, 1)
         raises = check_choice("on_error", on_error, ("count", "raise")) == "raise"
         if timeout is not None:
             timeout = check_real("timeout", timeout, 1e-3, 1e9)
@@ -212,18 +218,21 @@ class Fitness(Objective):
     def __call__(self, population: Array) -> Array:
         """Errors (N_p,) of a population (N_p, D)."""
         population = check_population(population, self.topology.dim)
-        errors = self._sign * self.judge(population, _seed_of(population) if self.noisy else None)
+        errors = self._sign * self._mean(population)
         errors[~np.isfinite(errors)] = np.inf
         return errors
 
+    def _mean(self, population: Array) -> Array:
+        """Fitness, averaged over episodes if it is noisy."""
+        if not self.noisy:
+            return self.judge(population)
+        first = _seed_of(population)
+        seeds = range(first, first + self.episodes)
+        return np.mean([self.judge(population, seed) for seed in seeds], axis=0)
+
     def judge(self, thetas: Array, seed: int | None = None) -> Array:
         """Fitness (n,) of networks (n, D), in its own sign; NaN where there is none."""
-        if self._executor is None:
-            parts = [self._judge(thetas, seed)]
-        else:
-            cuts = np.array_split(thetas, min(PARTS, len(thetas)))
-            futures = [self._executor.submit(self._judge, part, seed) for part in cuts]
-            parts = [future.result() for future in futures]
+        parts = self._shared(thetas, seed) if self._executor else [self._judge(thetas, seed)]
         reasons = [why for _, whys in parts for why in whys]
         if reasons and self._judge.raises:
             raise ValueError(f"a network has no fitness: {reasons[0]}.")
@@ -235,6 +244,21 @@ class Fitness(Objective):
             )
         self.failures.update(reasons)
         return np.concatenate([values for values, _ in parts])
+
+    def _shared(self, thetas: Array, seed: int | None) -> list[tuple[Array, list[str]]]:
+        """What the executor says of parts of a population, in their order."""
+        assert self._executor is not None
+        cuts = np.array_split(thetas, min(PARTS, len(thetas)))
+        try:
+            futures = [self._executor.submit(self._judge, part, seed) for part in cuts]
+            return [future.result() for future in futures]
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            if "pickle" not in str(error):
+                raise
+            raise ValueError(
+                f"the fitness {self.name} cannot be sent to other processes ({error}); define it "
+                "at the top of a module, not in a function or as a lambda."
+            ) from None
 
     def champion(self, thetas: Array, n: int = 30) -> tuple[Array, float, float]:
         """Of networks (m, D), the best by its mean over n fresh seeds, and that mean, judged again.

@@ -46,6 +46,11 @@ def plain() -> bool:
     return not console.encoding.lower().startswith("utf")
 
 
+def say(text: str) -> None:
+    """Print a line that a terminal may wrap but rich does not; a file's name is no markup."""
+    console.print(text, markup=False, soft_wrap=True)
+
+
 def shown(text: object) -> str:
     """What users named, to be printed: no markup in it counts, and no control character."""
     printable = (c if c.isprintable() else ascii(c)[1:-1] for c in str(text))

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from symbreak._support.checks import (
-    check_choice,
     check_count,
     check_kind,
     check_path,
@@ -94,7 +93,10 @@ class DataFile:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run of a study: all that determines its result, as JSON-able values."""
+    """One run of a study: all that determines its result, as JSON-able values.
+
+    ``StudySpec.run`` makes it of what was checked when the study was read.
+    """
 
     problem: str
     method: str
@@ -106,24 +108,6 @@ class RunSpec:
     method_settings: Mapping[str, Any] = field(default_factory=dict)
     data_file: DataFile | None = None
     data: str = "fixed"  # or "redrawn": whether other repetitions have other data
-
-    def __post_init__(self) -> None:
-        for name in ("problem", "method"):
-            check_text(name, getattr(self, name))
-        for name in ("repetition", "seed", "data_seed"):
-            n = check_seed(name, getattr(self, name))
-            object.__setattr__(self, name, n)
-        budget = check_count("max_evaluations", self.max_evaluations, 1)
-        object.__setattr__(self, "max_evaluations", budget)
-        if budget > MAX_BUDGET:
-            raise ValueError(
-                f"at most {MAX_BUDGET:g} evaluations can be done, got {shown(budget)}."
-            )
-        for name in ("problem_settings", "method_settings"):
-            check_table(name, getattr(self, name))
-        if self.data_file is not None:
-            check_kind("data_file", self.data_file, DataFile, "DataFile.from_table(...)")
-        check_choice("data", self.data, DATA)
 
     @cached_property
     def key(self) -> str:
@@ -197,13 +181,6 @@ def check_seed(name: str, value: object) -> int:
     if (seed := check_count(name, value, 0)) > MAX_SEED:
         raise ValueError(f"{name} must be below 2^63, got {shown(value)}.")
     return seed
-
-
-def check_table(name: str, value: object) -> None:
-    """Raise unless ``value`` is a dictionary with strings as keys."""
-    kind = isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
-    if not kind:
-        raise ValueError(f"{name} must be a dictionary with names as keys, got {shown(value)}.")
 
 
 def check_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from symbreak._support.checks import check_kind
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW
 from symbreak.analysis._tables import records, text_of
@@ -27,7 +26,6 @@ MANY = 4
 
 def summary_sentences(results: Results) -> list[str]:
     """A few sentences for the head of a report; nothing in them is not in its tables."""
-    check_kind("results", results, Results, "such as Results.of(store)")
     if results.runs.empty:
         return ["The store holds no finished run yet.", *_failure_sentences(results)]
     sentences = [_extent(results), *best_sentences(results), *test_sentences(results)]
@@ -38,7 +36,6 @@ def summary_sentences(results: Results) -> list[str]:
 
 def conclusions(results: Results) -> list[str]:
     """The shortest summary: extent, winners, how sure that is, and warnings."""
-    check_kind("results", results, Results, "such as Results.of(store)")
     if results.runs.empty:
         return summary_sentences(results)
     certain = [family_sentences(results, family)[:1] for family in results.lineup.families]

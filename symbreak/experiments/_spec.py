@@ -14,9 +14,7 @@ from typing import Any, Self
 
 from symbreak._support.checks import (
     check_count,
-    check_kind,
     check_path,
-    check_real,
     check_text,
     shown,
     unknown,
@@ -193,7 +191,6 @@ def check_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> No
 
 def relative_work(run: RunSpec) -> float:
     """Evaluations of a run times the multiply-adds of one: how long runs take beside each other."""
-    check_kind("run", run, RunSpec, "as StudySpec.runs gives")
     problem = run.load_problem()
     n = CONTROL_STEPS if isinstance(problem, Fitness) else len(problem.train)
     return float(run.max_evaluations * evaluation_cost(problem.topology, n))
@@ -201,8 +198,6 @@ def relative_work(run: RunSpec) -> float:
 
 def seconds_per_evaluation(run: RunSpec, at_least: float = 0.1) -> float:
     """What an evaluation takes, measured for at least so many seconds at the start of a run."""
-    check_kind("run", run, RunSpec, "as StudySpec.runs gives")
-    check_real("at_least", at_least, 0, 1e9)
     training = run.start()
     for _ in range(2):  # loads compiled code: that of the first population, that of its successors
         if not training.finished:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from symbreak.cli._console import counted, fail, say
+from symbreak._support.words import counted
+from symbreak.cli._console import fail, say
 from symbreak.experiments import (
     Store,
     check_store,

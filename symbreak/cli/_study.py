@@ -17,7 +17,8 @@ from rich.progress import track
 from rich.table import Table
 
 from symbreak._support.checks import check_count, check_real
-from symbreak.cli._console import Imports, console, counted, import_here, say
+from symbreak._support.words import counted
+from symbreak.cli._console import Imports, console, import_here, say
 from symbreak.cli._study_view import StudyView, duration
 from symbreak.experiments import Archive, Store, StudySpec, run_study
 from symbreak.experiments._driver import StudyResult, missing_runs

@@ -31,9 +31,9 @@ from symbreak._support.checks import (
     check_real,
     shown,
 )
-from symbreak._support.extras import how_to_install
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.state import State
+from symbreak._support.words import how_to_install
 from symbreak._support.workers import WorkerDiedError, WorkerProcesses
 from symbreak.experiments._errors import (
     CheckpointError,

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from symbreak._support.checks import Array, check_folder
+from symbreak._support.words import counted
 from symbreak._support.writing import write_bytes, write_text
 from symbreak.cli._console import CHARTS, check_out, console, shown
 from symbreak.models import Model

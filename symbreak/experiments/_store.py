@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
-from symbreak._support.checks import check_choice, check_count, check_kind, check_path, check_text
+from symbreak._support.checks import check_choice, check_count, check_kind, check_path
 from symbreak._support.state import join_state, split_state
 from symbreak.experiments import _frames
 from symbreak.experiments._codec import PackedArray, pack, unpack
@@ -125,7 +125,7 @@ class Store:
             "problem": run.problem,
             "method": run.method,
             "repetition": run.repetition,
-            "traceback": check_text("traceback", traceback),
+            "traceback": traceback,
             "failed_at": now(),
         }
         with self._database.transaction():

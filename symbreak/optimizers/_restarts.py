@@ -50,12 +50,13 @@ class Restarts(Optimizer):
         super().__init__(dim, **settings)
         self.growth = check_real("growth", growth, 1, 100)
         self._settings: dict[str, Any] = {
-            "sigma": float(sigma),
+            "sigma": sigma,
             "replace_mean": replace_mean,
             "own_partition": own_partition,
         }
         self._recent = np.empty(0)  # best errors of the last generations
         self.search = self._new_search(self.population_size, self._asked)
+        self._settings["sigma"] = self.search.sigma  # checked, and a float
         self.counters |= {**self.search.counters, "restarts": 0}
 
     @classmethod
@@ -98,6 +99,11 @@ class Restarts(Optimizer):
         """Candidates of the next generation."""
         return self.search.next_size
 
+    @property
+    def finalists(self) -> Array:
+        """The mean of the search under way."""
+        return self.search.finalists
+
     def _propose(self) -> Array:
         return self.search.ask()
 
@@ -105,6 +111,7 @@ class Restarts(Optimizer):
         before = self.search.counters["repairs"], self.search.counters["bounded"]
         if self.search._asked is None:  # it was restored, or told without an ask
             self.search._asked = candidates
+        self.search.noisy = self.noisy
         self.search.tell(candidates, errors)
         self.modified = self.search.modified
         for name, n in zip(("repairs", "bounded"), before, strict=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from symbreak._support.checks import check_flag
+from symbreak.export import _std
 from symbreak.export._parts import check_model, facts, labels
 from symbreak.models import Model
 
@@ -14,11 +16,12 @@ ACTIVATIONS = {
 }
 
 
-def to_python(model: Model) -> str:
+def to_python(model: Model, std: bool = False) -> str:
     """A Python file with ``outputs(x)`` and ``predict(x)`` for one sample.
 
     They answer what ``model.outputs`` and ``model.predict`` do, in the units of the data. Names and
-    labels stand in it as literals and comments only, so that they cannot execute anything.
+    labels stand in it as literals and comments only, so that they cannot execute anything. With
+    ``std`` there is ``std(x)``, too: what ``predict(x, return_std=True)`` gives.
     """
     check_model(model)
     layers = [layer.tolist() for layer in model.topology.layers(model.theta)]
@@ -38,10 +41,14 @@ def to_python(model: Model) -> str:
         "OUTPUT_WEIGHTS": weights.tolist(),
         "OUTPUT_SHIFTS": shifts,
     }
-    head = "\n".join(f"# {fact}" for fact in facts(model))
+    if check_flag("std", std):
+        values |= _std.python_values(model)
+    head = "\n".join(f"# {fact}" for fact in facts(model, std))
     tables = "\n".join(f"{name} = {value!a}" for name, value in values.items())
     activation = _ACTIVATION.replace("EXPRESSION", ACTIVATIONS[model.topology.activation.name])
-    return "\n".join([head, _IMPORTS, tables, activation, _ending(model)])
+    return "\n".join([head, _IMPORTS, tables, activation, _ending(model)]) + (
+        _std.python_functions(model) if std else ""
+    )
 
 
 def _ending(model: Model) -> str:

@@ -17,6 +17,7 @@ from symbreak._support.checks import check_kind, check_path
 from symbreak._support.writing import write_text
 from symbreak._version import __version__
 from symbreak.analysis._data_charts import (
+    COVERAGE,
     FITTED,
     confusion_chart,
     fit_points,
@@ -37,8 +38,8 @@ from symbreak.problems import Problem
 X_SCALE = alt.Scale(zero=False, nice=False)
 #: Targets that get charts, and classes whose probabilities do.
 MAX_TARGETS = 4
-#: Share of the targets that an interval in the charts holds.
-COVERAGE = 0.9
+
+
 #: What sets of samples are called; and samples that the model was not trained on.
 SAID = {
     "training": "of training, as seen",
@@ -132,9 +133,6 @@ def _fit_charts(model: Model, problem: Problem) -> Iterator[tuple[str, Any, str]
         yield f"Classes of the {part} set", confusion_chart(model, problem), "Numbers of rows."
         return
     frame, names = fit_points(model, problem), model.target_names or ("y",)
-    if model.error_bars is not None:
-        frame = frame.assign(low=frame["predicted"] - frame["half"])
-        frame = frame.assign(high=frame["predicted"] + frame["half"])
     for j, name in enumerate(names[:MAX_TARGETS]):
         rows = frame[frame["output"] == j].drop(columns=["output", "x"])
         band = (

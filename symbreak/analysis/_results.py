@@ -216,16 +216,17 @@ class Results:
     @cached_property
     def family_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tests among all methods of each family."""
-        options: Any = {"lineup": self.lineup, "among": "family"}
-        tests = _statistics.kruskal_wallis, _statistics.pairwise
-        return tests[0](self.runs, **options), tests[1](self.runs, **options)
+        return self._tests("family")
 
     @cached_property
     def all_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tests among all methods of each problem."""
-        options: Any = {"lineup": self.lineup, "among": "all"}
+        return self._tests("all")
+
+    def _tests(self, among: _statistics.Among) -> tuple[pd.DataFrame, pd.DataFrame]:
         tests = _statistics.kruskal_wallis, _statistics.pairwise
-        return tests[0](self.runs, **options), tests[1](self.runs, **options)
+        first, second = (test(self.runs, lineup=self.lineup, among=among) for test in tests)
+        return first, second
 
     @cached_property
     def ranks(self) -> _statistics.Ranks | None:
@@ -391,7 +392,8 @@ def _best_run(runs: pd.DataFrame) -> pd.Series[Any]:
 def _problem_of(run: pd.Series[Any], results: Results) -> Problem | None:
     """The problem of a run: as its study says, or else the built-in one with that network."""
     if (planned := results.planned.get(str(run["key"]))) is not None:
-        return planned.load_problem()
+        loaded = planned.load_problem()
+        return loaded if isinstance(loaded, Problem) else None  # control has no data
     facts = results.facts[run["problem"]]
     if facts["name"] not in problem_names():
         return None

@@ -174,9 +174,9 @@ def train_command(
         "test": test,
     }
     given = {key: value for key, value in reading.items() if value not in (None, ())}
-    with _shell_words(seed="--data-seed 1"):
+    with shell_words(seed="--data-seed 1"):
         problem = _load(source, data_seed, given)
-    with _shell_words():
+    with shell_words():
         problem = _changed(problem, hidden, activation, alpha)
     if max_time is not None and not max_time > 0:
         raise ValueError(f"--time must be a positive number of seconds, got {max_time:g}.")
@@ -187,7 +187,7 @@ def train_command(
         "threads": threads,
     }
     names = list(dict.fromkeys(method))
-    with _shell_words():
+    with shell_words():
         _check_methods(problem, names, options)
     _say_what(problem)
     _scores.print_extremes(problem)
@@ -231,7 +231,7 @@ def _check_files(out: Path | None, plot: Path | None, page: Path | None) -> None
 
 
 @contextmanager
-def _shell_words(**others: str) -> Iterator[None]:
+def shell_words(**others: str) -> Iterator[None]:
     """Errors of what an option was given name the option, with an example; ``others`` differ."""
     try:
         yield
@@ -283,7 +283,7 @@ def _changed(
 ) -> Problem:
     """The problem with another network or regularisation."""
     net = problem.topology
-    layers = net.hidden if hidden is None else _sizes(hidden)
+    layers = net.hidden if hidden is None else hidden_sizes(hidden)
     kind = net.activation if activation is None else activation
     changes: dict[str, Any] = {}
     if hidden is not None or activation is not None:
@@ -293,7 +293,7 @@ def _changed(
     return dataclasses.replace(problem, **changes) if changes else problem
 
 
-def _sizes(text: str) -> tuple[int, ...]:
+def hidden_sizes(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.replace("-", ",").split(",")]
     if not all(part.isdecimal() and 1 <= int(part) <= MAX_SIZE for part in parts):
         raise ValueError(

@@ -70,12 +70,14 @@ def c_functions(model: Model) -> str:
     for m, member in enumerate(members):
         sizes = ", ".join(map(str, member.topology.sizes[:-1]))
         lines.append(f"    static const int sizes_{m}[] = {{{sizes}}};")
+    raw = "x" if model.encoding is None else "z"
     lines += [
         f"    REAL z[{net.n_inputs}], mean[{net.n_outputs}];",
         "    int i;",
         "",
+        *([] if model.encoding is None else ["    NAME_encode(x, z);"]),
         f"    for (i = 0; i < {net.n_inputs}; i++)",
-        "        z[i] = (x[i] - NAME_input_mean[i]) / NAME_input_scale[i];",
+        f"        z[i] = ({raw}[i] - NAME_input_mean[i]) / NAME_input_scale[i];",
         "    NAME_outputs(x, mean);",
         f"    for (i = 0; i < {net.n_outputs}; i++) {{",
         "        mean[i] = (mean[i] - NAME_target_mean[i]) / NAME_target_scale[i];",
@@ -189,7 +191,9 @@ def python_values(model: Model) -> dict[str, object]:
 
 def python_functions(model: Model) -> str:
     """``std(x)``, and what it calls for each member."""
-    return _PYTHON.replace("SLOPE", PYTHON_SLOPES[model.topology.activation.name])
+    raw = "x" if model.encoding is None else "_encoded(x)"
+    code = _PYTHON.replace("zip(x, INPUT", f"zip({raw}, INPUT")
+    return code.replace("SLOPE", PYTHON_SLOPES[model.topology.activation.name])
 
 
 _PYTHON = '''

@@ -26,9 +26,9 @@ from symbreak._support.checks import (
     check_theta,
 )
 from symbreak._support.compile import notice_of_compilation
+from symbreak._support.state import State
 from symbreak.models import Model
 from symbreak.objectives._base import Found, Objective
-from symbreak.optimizers._state import State
 from symbreak.problems import Problem
 from symbreak.problems._problem import Ridge
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from symbreak._support.checks import Array, IntArray, check_finite, check_real
+from symbreak._support.state import State
 from symbreak.optimizers._base import Optimizer
-from symbreak.optimizers._state import State
 
 #: Settings of the paper, Table I: entries of the memory, the archive's size in populations.
 MEMORY, ARCHIVE = 6, 2.6

@@ -24,12 +24,12 @@ from symbreak._support.checks import (
     check_theta,
     shown,
 )
+from symbreak._support.state import State, check_saved, reading_state
 from symbreak.methods import find_method, make_optimizer
 from symbreak.models import Model
 from symbreak.objectives import LeastSquares, Objective
 from symbreak.objectives._base import Found
 from symbreak.objectives._least_squares import check_threads
-from symbreak.optimizers._state import State, check_saved, reading_state
 from symbreak.problems import Problem
 from symbreak.training._agreement import Agreement, agreement, label_optima
 from symbreak.training._history import History

@@ -14,11 +14,11 @@ from symbreak._polish._polisher import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array, check_choice, check_count, check_finite, check_kind
 from symbreak._support.random import stream
+from symbreak._support.state import State, check_saved
 from symbreak.methods import find_method, make_optimizer
 from symbreak.objectives import Objective
 from symbreak.objectives._base import Found
 from symbreak.optimizers import Optimizer
-from symbreak.optimizers._state import State, check_saved
 from symbreak.training._history import History
 from symbreak.training._recipe import LEAST, Plan
 

@@ -214,8 +214,7 @@ main()
 
 
 def test_problems_fit_a_narrow_terminal():
-    wide = symbreak("problems", env={**os.environ, "COLUMNS": "80"}).stdout
-    narrow = symbreak("problems", env={**os.environ, "COLUMNS": "60"}).stdout
+    wide, narrow = (symbreak_here("problems", columns=n).stdout for n in (80, 60))
     assert max(map(len, wide.splitlines())) <= 80
     assert max(map(len, narrow.splitlines())) <= 60
     assert set(wide.split()) == set(narrow.split())
@@ -224,9 +223,8 @@ def test_problems_fit_a_narrow_terminal():
 def test_names_of_methods_are_never_cut():
     names = ("DE", "CMA-ES-SB-LA", "CMA-ES-SB-LA-P")
     methods = [part for name in names for part in ("-m", name)]
-    for columns in ("80", "60"):
-        environment = {**os.environ, "COLUMNS": columns}
-        result = symbreak("train", "two-circles", *methods, "-n", 800, env=environment)
+    for columns in (80, 60):
+        result = symbreak_here("train", "two-circles", *methods, "-n", 800, columns=columns)
         table = result.stdout[result.stdout.index("\nmethod") :]
         for name in names:
             assert f"\n{name} " in table

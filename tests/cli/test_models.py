@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -368,7 +367,8 @@ def test_predictions_are_written_in_the_dialect_of_the_data(folder):
     new = folder / "german.csv"
     new.write_text(f"area;{NASTY};note\n1;2,5;a b\n4,5;-1;c\n")
     expected = Model.load(folder / "house.json").predict([[1, 2.5], [4.5, -1]]).tolist()
-    lines = symbreak("predict", folder / "house.json", new, "--key", "note").stdout.splitlines()
+    said = symbreak_here("predict", folder / "house.json", new, "--key", "note")
+    lines = said.stdout.splitlines()
     assert lines == [
         "note;price;outside",
         *(
@@ -455,8 +455,7 @@ def test_only_a_training_is_told_to_ignore_a_column(folder):
 
 def test_inspect_fits_a_narrow_terminal(folder):
     for columns in (60, 80):
-        environment = {**os.environ, "COLUMNS": str(columns)}
-        result = symbreak("inspect", folder / "house.json", env=environment)
+        result = symbreak_here("inspect", folder / "house.json", columns=columns)
         assert result.returncode == 0, result.stderr
         lines = result.stdout.splitlines()
         assert max(map(len, lines)) <= columns
@@ -466,9 +465,8 @@ def test_inspect_fits_a_narrow_terminal(folder):
 
 
 def test_tables_of_a_training_fit_a_narrow_terminal(folder):
-    environment = {**os.environ, "COLUMNS": "60"}
     options = ("-m", "CMA-ES-SB-LA-P", "-m", "DE", "-n", 1200, "--test", 0.2, "--validation", 0.2)
-    result = symbreak("train", folder / "kind.csv", *options, env=environment)
+    result = symbreak_here("train", folder / "kind.csv", *options, columns=60)
     assert result.returncode == 0, result.stderr
     assert max(map(len, result.stdout.splitlines())) <= 60
     assert "…" not in result.stdout

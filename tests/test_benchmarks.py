@@ -25,7 +25,7 @@ def in_this_process(code, _):
 #: What is made smaller in each, and the words of its command line.
 MOMENTS = {
     "agreement": (
-        {"BUDGET": 500, "PAPER": ("sinc",), "WITHOUT_RIDGE": (), "TABLES": ()},
+        {"BUDGET": 4_000, "PAPER": ("sinc",), "WITHOUT_RIDGE": (), "TABLES": ()},
         "--repeats 1",
     ),
     "alignment": (

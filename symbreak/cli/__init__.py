@@ -23,7 +23,7 @@ COMMANDS = {
     "problems": "List the paper's problems and yours, or draw one.",
     "study": "Run every missing run of a study; safe to stop, kill and start again.",
     "report": "Turn stores, finished or still running, into a page with tables and figures.",
-    "align": "Say which neuron of a network is which of the first's, and bring it into that order.",
+    "compare": "Say which neuron of a network is which of the first's, and what has changed.",
     "store": "Join, check and export the stores of studies.",
 }
 

@@ -24,6 +24,7 @@ from symbreak import (
     problem_names,
 )
 from symbreak._support.checks import check_count, unknown
+from symbreak._support.frames import choose_columns
 from symbreak._support.signals import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
@@ -43,7 +44,7 @@ from symbreak.models import Model
 from symbreak.objectives import LeastSquares
 from symbreak.objectives._least_squares import check_threads
 from symbreak.problems import read_problem, read_table
-from symbreak.problems._files import default_targets
+from symbreak.problems._files import Table, default_targets
 from symbreak.topology import MAX_SIZE
 from symbreak.training._recipe import make_plan, usual_evaluations
 
@@ -86,6 +87,10 @@ def train_command(
     task: Annotated[
         str | None,
         _DATA("--task", metavar="TASK", help="regression or classification (default: recognised)"),
+    ] = None,
+    start: Annotated[
+        Path | None,
+        _DATA("--from", metavar="MODEL", help="Begin from this network (.json), with its columns"),
     ] = None,
     header: Annotated[
         bool | None,
@@ -174,8 +179,12 @@ def train_command(
         "test": test,
     }
     given = {key: value for key, value in reading.items() if value not in (None, ())}
+    previous = None if start is None else Model.load(start)
     with shell_words(seed="--data-seed 1"):
-        problem = _load(source, data_seed, given)
+        problem = _load(source, data_seed, given, previous)
+    if previous is not None:
+        hidden = hidden or ",".join(map(str, previous.topology.hidden))
+        activation = activation or previous.topology.activation.name
     with shell_words():
         problem = _changed(problem, hidden, activation, alpha)
     if max_time is not None and not max_time > 0:
@@ -193,7 +202,8 @@ def train_command(
     _scores.print_extremes(problem)
     stop = threading.Event()
     with deferred_interrupts(stop.set):
-        found = run_methods(problem, names, {**options, "max_time": max_time}, stop)
+        more = {"max_time": max_time, "initial": previous}
+        found = run_methods(problem, names, {**options, **more}, stop)
         records = [one.record for one in found]
         best_record = _scores.best_record(records, problem)
         _scores.print_records(records, problem, best_record)
@@ -244,8 +254,8 @@ def shell_words(**others: str) -> Iterator[None]:
         raise ValueError(f"{option} {said} Example: {example}.") from None
 
 
-def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
-    """A problem by name, or else of a data file."""
+def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None) -> Problem:
+    """A problem by name, or else of a data file, with the columns of a previous model."""
     if source in problem_names():
         if given:
             option = next(iter(given)).removesuffix("s")
@@ -262,6 +272,8 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
         given[key] = [
             name for text in given.get(key, ()) for name in split_names(text, table.names)
         ]
+    if previous is not None:
+        _same_columns(given, table, previous)
     problem = read_problem(table, name=path.name, seed=seed, **{"task": "auto", **given})
     found = "given" if "task" in given else "recognised, --task changes it"
     goals = problem.target_names or given["targets"] or default_targets(table, given["ignore"])
@@ -276,6 +288,18 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
     if "column 1" in problem.feature_names:  # what spreadsheets and frames put first
         console.print("column 1 has no name; if it only counts rows, use --ignore 'column 1'")
     return problem
+
+
+def _same_columns(given: dict[str, Any], table: Table, model: Model) -> None:
+    """Targets and inputs are those of a model, as far as nothing else is said."""
+    if not given["targets"]:
+        given["targets"] = [*model.target_names] or default_targets(table, given["ignore"])
+    given["like"] = model.encoding
+    wanted = model.encoding.names if model.encoding else model.feature_names
+    inputs = [name for name in table.names if name not in given["targets"]]
+    if wanted:
+        choose_columns(str(table.path), inputs, wanted)
+        given["ignore"] += [name for name in inputs if name not in {*wanted, *given["ignore"]}]
 
 
 def _changed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ def write_model_page(
         intervals=model.error_bars is not None,
         fits=[_picture(*chart) for chart in _fit_charts(model, problem)],
         effects=[_picture(*chart) for chart in _effect_charts(model, found)],
+        sizes=_sizes(model),
         importance=_importance(model, problem, found),
         last=SAID[list(problem.parts)[-1]] if seen else NEW,
         ranges=_ranges(model),
@@ -100,8 +102,10 @@ def _facts(model: Model, problem: Problem) -> str:
     known = recorded_scores(model).get("training")
     fitted = f", fitted to {known.n:,} rows" if known else ""
     neurons = "neuron" if sum(net.hidden) == 1 else "neurons"
+    n_networks = model.origin.get("networks", 1)
+    mean = f"the mean of {n_networks} networks, side by side, " if n_networks != 1 else "a network "
     return (
-        f"{'Classes' if model.classes else 'Values'} of {goal} from {inputs}: a network with "
+        f"{'Classes' if model.classes else 'Values'} of {goal} from {inputs}: {mean}with "
         f"{sum(net.hidden):,} hidden {net.activation} {neurons} ({net}), a formula with {n:,} "
         f"numbers{fitted}."
     )
@@ -194,6 +198,18 @@ def _importance(model: Model, problem: Problem, found: list[Effect]) -> dict[str
         if model.classes or before > 0
     ]
     return {"columns": head, "rows": rows}
+
+
+def _sizes(model: Model) -> dict[str, Any]:
+    """Sizes that were tried, if the model's was chosen; a file may hold anything there."""
+    rows, tried = [], model.origin.get("size_path", ())
+    for one in tried if isinstance(tried, list | tuple) else ():
+        with suppress(TypeError, ValueError, KeyError):
+            hidden = ", ".join(str(int(n)) for n in one["hidden"])
+            loss, error = float(one["loss"]), float(one["error"])
+            rows.append([hidden, f"{loss:.4g} \u00b1 {error:.2g}"])
+    what = "cross-entropy" if model.classes else "squared error, normalised"
+    return {"columns": ["hidden neurons", f"{what}, of rows not shown"], "rows": rows}
 
 
 def _ranges(model: Model) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def test_a_ridge_that_is_given_is_said_to_be_in_the_error(folder):
     assert "ridge" not in run("train", folder / "house.csv", *options, "--alpha", 0)
 
 
-@pytest.mark.parametrize("value", [1e6, -9999.0])
+@pytest.mark.parametrize("value", [1e6, -9999.0, -999.0])
 def test_a_value_far_from_all_others_is_pointed_at(tmp_path, value):
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(50, 10, size=(60, 2)), rng.normal(20, 5, size=60)])
@@ -159,6 +159,7 @@ def test_a_value_far_from_all_others_is_pointed_at(tmp_path, value):
     np.savetxt(path, rows, header="voltage,humidity,temperature", **options)
     text = run("train", path, "--hidden", "2", "-n", 400, "-m", "DE")
     assert f"humidity has a value of {value:g} far from all others; is it a code" in text
+    assert text.index("far from all others") < text.index("evaluations")  # before it trains
     rows[3, 2] = 1e4
     np.savetxt(path, rows, header="voltage,humidity,temperature", **options)
     text = run("train", path, "--hidden", "2", "-n", 400, "-m", "DE")
@@ -531,7 +532,7 @@ def test_a_hostile_model_ends_with_a_reason_and_code_2(folder):
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(folder):
-    rows = "".join(f"{i},{i}\n" for i in range(50_000))
+    rows = "".join(f"{i % 9},{i % 7}\n" for i in range(50_000))
     (folder / "long.csv").write_text(f"area,{NASTY}\n{rows}")
     command = f"{sys.executable} -m symbreak predict house.json long.csv | head -1"
     options = {"capture_output": True, "text": True, "timeout": 300, "cwd": folder}

@@ -31,7 +31,7 @@ def test_what_is_beyond_its_limits_is_called_so(page):
     results = page.read()
     for row in results["densities"]:
         row["mixture"] -= 1.0
-    assert "airfoil -0.9" in page.density_claim(results)[0]
+    assert "airfoil 0.91" in page.density_claim(results)[0]
     for row in results["intervals"]:
         row["coverage"][0] -= 0.07
     assert page.coverage_claim(results)[0].count("**beyond**") == 2

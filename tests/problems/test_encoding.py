@@ -148,9 +148,9 @@ def test_a_raw_file_trains_predicts_and_exports_with_three_commands(tmp_path):
     assert "3 rows without a target are left out" in said
     options = ("--encoding", "cp1252", "--key", "time")
     predicted = symbreak_here("predict", model, path, *options).stdout.splitlines()
-    assert predicted[0] == "time;yield"
+    assert predicted[0] == "time;yield;outside"
     assert len(predicted) == 61
-    assert re.fullmatch(r"01\.01\.2024 08:00;\d+,\d+", predicted[1])
+    assert re.fullmatch(r"01\.01\.2024 08:00;\d+,\d+;", predicted[1])
     for kind in ("c", "excel"):
         assert symbreak_here("export", model, "--to", kind).returncode == 0
     assert "G\u00fcte = " not in symbreak_here("inspect", model).stdout

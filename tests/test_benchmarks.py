@@ -30,6 +30,7 @@ MOMENTS = {
         "--repeats 1",
     ),
     "cluster": ({"STUDY": LITTLE, "SECONDS": 0.1}, "--workers 1 --seconds 0.01"),
+    "control": ({"BUDGET": 150}, "--repeats 1"),
     "ensembles": ({"STARTS": 2, "FEW": 2}, "--repeats 2"),
     "generalisation": ({"FOLDS": 2, "NETS": ((2,),), "MLPS": ()}, "run --data iris --repeats 1"),
     "generation": ({"GENERATIONS": 2}, "--repeats 1"),

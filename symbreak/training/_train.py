@@ -138,7 +138,7 @@ def train(
     check_callable("callback", callback)
     check_settings(method, settings, train.__kwdefaults__ or ())
     if isinstance(initial, Model):
-        initial = _theta_of(
+        initial = theta_of(
             initial, check_kind("problem", problem, Problem, "to begin with a model")
         )
     if isinstance(problem, Problem):  # before the clock starts
@@ -168,7 +168,7 @@ def train(
     return replace(record, stopped="interrupted") if clock.stopped else record
 
 
-def _theta_of(model: Model, problem: Problem) -> Array:
+def theta_of(model: Model, problem: Problem) -> Array:
     """Where a training begins from a model of other data."""
     ours, theirs = model.topology, problem.topology
     if (ours.hidden, ours.activation) != (theirs.hidden, theirs.activation):

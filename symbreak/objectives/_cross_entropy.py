@@ -50,13 +50,13 @@ class CrossEntropy:
     def loss(self, x: Array) -> float:
         """Mean cross-entropy."""
         A, V = self._forward(x)[0][-1], self._output_weights(x)
-        return self._mean(_log_softmax(A @ V))
+        return self._mean(log_softmax(A @ V))
 
     def __call__(self, x: Array, alpha: float) -> tuple[float, Array]:
         """Mean cross-entropy plus the ridge over the total weight, and the gradient of that."""
         outputs, sums = self._forward(x)
         V, ridge = self._output_weights(x), alpha / self.weight * self._held * x
-        log_p = _log_softmax(outputs[-1] @ V)
+        log_p = log_softmax(outputs[-1] @ V)
         error = self._share[:, None] * (np.exp(log_p) - self._Y)
         gradients = [outputs[-1].T @ error]
         gradients += self._backward(x, outputs, sums, error @ V[: self._net.hidden[-1]].T)
@@ -93,7 +93,7 @@ class CrossEntropy:
         for first in range(0, len(self._X), at_once):
             rows = slice(first, first + at_once)
             outputs, sums = self._forward(x, rows)
-            P = np.exp(_log_softmax(outputs[-1] @ self._output_weights(x)))
+            P = np.exp(log_softmax(outputs[-1] @ self._output_weights(x)))
             J = np.zeros((len(P), q, len(x)))  # of the weighted sums of the outputs
             for o in range(q):
                 J[:, o, D + o :: q] = outputs[-1]
@@ -159,6 +159,7 @@ def _with_ones(a: Array) -> Array:
     return wider
 
 
-def _log_softmax(z: Array) -> Array:
+def log_softmax(z: Array) -> Array:
+    """Logarithms of the probabilities (K, q) that weighted sums stand for."""
     z = z - z.max(axis=1, keepdims=True)
     return z - np.log(np.sum(np.exp(z), axis=1, keepdims=True))

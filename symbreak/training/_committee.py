@@ -38,9 +38,17 @@ MUCH_WORSE = 1.5
 
 
 def check_networks(
-    problem: object, n_networks: int | None, max_neurons: int | None, *, averages: bool
+    problem: object,
+    n_networks: int | None,
+    max_neurons: int | None,
+    *,
+    averages: bool,
+    chooses: bool = False,
 ) -> int:
-    """How many networks there may be in a committee; one by default."""
+    """How many networks there may be in a committee; one by default.
+
+    Of networks whose size is to be chosen, as many as are asked for.
+    """
     n = 1 if n_networks is None else check_count("n_networks", n_networks, 1)
     if n > 1 and not averages:
         raise ValueError(
@@ -50,6 +58,8 @@ def check_networks(
     if max_neurons is None or not isinstance(problem, Problem):
         return n
     bound, own = check_count("max_neurons", max_neurons, 1), sum(problem.topology.hidden)
+    if chooses:
+        return n
     if own > bound:
         raise ValueError(
             f"max_neurons must be at least the {own} neurons of a {problem.topology} network, got "

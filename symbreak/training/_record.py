@@ -19,6 +19,23 @@ from symbreak.objectives import Found
 from symbreak.training._agreement import Agreement, agreement
 
 
+class Tried(NamedTuple):
+    """A size that was tried.
+
+    Attributes:
+        hidden: Neurons of each hidden layer.
+        loss: Mean over samples that were not shown: squared error of normalised targets, or
+            cross-entropy.
+        error: Standard error of that mean.
+        alpha: The ridge that predicts best.
+    """
+
+    hidden: tuple[int, ...]
+    loss: float
+    error: float
+    alpha: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RunRecord:
     """What a run found and how it went.
@@ -46,6 +63,7 @@ class RunRecord:
             best error; None if no error was finite.
         members: The networks whose mean the model is; one, if it is no committee.
         shares: What each of them counts for in it; their sum is 1.
+        size_path: What was tried, if the size was chosen.
         alpha: The ridge of the model; of ``alpha="auto"``, what the data asked for.
         n_effective: Number of parameters that the data determine, if the ridge set itself.
         generation_evaluations: Evaluations at the end of each generation.
@@ -94,6 +112,7 @@ class RunRecord:
     stopped: str
     seconds: float
     members: tuple[Model, ...] = ()
+    size_path: tuple[Tried, ...] = ()
     shares: Array = field(default_factory=lambda: np.empty(0))
     counters: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=lambda: versions())

@@ -8,18 +8,24 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from symbreak._polish import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import check_callable, check_kind, check_real
+from symbreak._support.checks import check_callable, check_choice, check_kind, check_real
 from symbreak._support.interrupts import deferred_interrupts
 from symbreak.methods import check_settings
 from symbreak.models import Model
-from symbreak.objectives import LeastSquares, Objective, prepare_kernels, prepare_polish
+from symbreak.objectives import (
+    LeastSquares,
+    Objective,
+    check_threads,
+    prepare_kernels,
+    prepare_polish,
+)
 from symbreak.problems import Problem
 from symbreak.training._committee import check_networks, with_committee
 from symbreak.training._error_bars import with_error_bars
@@ -27,18 +33,20 @@ from symbreak.training._last_step import (
     POLISH_SAMPLES,
     apply_last_step,
     has_probabilities,
+    is_worthwhile,
     part_of,
     what_is_last,
 )
 from symbreak.training._recipe import polish_of
 from symbreak.training._record import Progress, RunRecord
 from symbreak.training._run import UNLIMITED, Run, as_objective
+from symbreak.training._size import N_NETWORKS, Comparison
 
 #: Samples that a search needs, in all or per parameter and output: it looks for a basin, which few
 #: show as well as many.
 SEARCH_SAMPLES = (2_000, 20)
-#: Where a part of the samples is searched first, its share of the budget; and of the time for
-#: classes, before cross-entropy.
+#: Where a part of the samples is searched first, its share of the budget; and of the time where
+#: cross-entropy or larger ridges follow.
 SEARCH_SHARE = 0.5
 #: Seconds of a long max_time that are left for what cannot be cut short; 10 % of a short one.
 RESERVE = 1.0
@@ -91,6 +99,7 @@ def train(
     initial: ArrayLike | None = None,
     executor: Executor | None = None,
     callback: Callback | None = None,
+    hidden: str | None = None,
     n_networks: int | None = None,
     max_neurons: int | None = None,
     **settings: Any,
@@ -126,9 +135,12 @@ def train(
         executor: Runs as many starts at a time as there are ``threads``, in other processes or on
             other machines: anybody's ``concurrent.futures.Executor``.
         callback: Called after each step; the training stops early if it returns True.
+        hidden: ``"auto"`` chooses the hidden layers instead of the problem's, by how well networks
+            of several sizes predict samples that they have not seen (docs/size.md). For searches
+            with restarts, on your own data; others keep the problem's.
         n_networks: Different networks that starts ended in are averaged into one, so many at most,
-            their neurons side by side. By default one network is kept, of the size that was asked
-            for.
+            their neurons side by side. By default one network is kept, or 8 of a size that was
+            chosen.
         max_neurons: Hidden neurons of the result at most; there are fewer networks in it, then.
         **settings: Other arguments of the optimizer, such as ``F`` or ``sigma``.
 
@@ -141,26 +153,34 @@ def train(
         if polish_of(method, polish) != "none":
             prepare_polish()
     own = isinstance(problem, Problem) and problem.rescale == "none"
-    most = check_networks(problem, n_networks, max_neurons, averages=own)
+    chooses = _chooses_size(hidden, own, initial) and polish_of(method, polish) == "restarts"
+    most = N_NETWORKS if chooses and n_networks is None else n_networks
+    most = check_networks(problem, most, max_neurons, averages=own, chooses=chooses)
     clock = Clock(max_time, reserve=own)
     settings |= {"seed": seed, "population_size": population_size, "threads": threads}
     trainer = _Trainer(method, polish, {"executor": executor, **settings}, clock, callback)
     with deferred_interrupts(clock.stop), one_blas_thread():
         if not isinstance(problem, Problem) or not own:
             return trainer.run(as_objective(problem), max_evaluations, initial)
-        records = trainer.stages(problem, max_evaluations, initial)
-        record = _joined(records)
-        doing = "" if clock.stopped else what_is_last(problem, record)
-        if callback is not None and doing:
-            callback(_progress(record, doing))
-        found, n_stages = records[0].model, len(records)
-        record = apply_last_step(problem, record, clock.may_go_on, n_stages=n_stages)
-        if found is not None:
-            record = with_committee(
-                problem, record, found.theta, most, clock.may_go_on, n_stages=n_stages
-            )
-            record = with_error_bars(problem, record)
+        if not chooses:
+            record = trainer.own(problem, max_evaluations, initial, most)
+        else:
+            record = trainer.of_best_size(problem, max_evaluations, most, max_neurons)
     return replace(record, stopped="interrupted") if clock.stopped else record
+
+
+def _chooses_size(hidden: str | None, own: bool, initial: ArrayLike | None) -> bool:
+    """Whether the layers are to be chosen; refuses what has no place for that."""
+    if hidden is None:
+        return False
+    check_choice("hidden", hidden, ("auto",))
+    if not own:
+        raise ValueError(
+            "hidden='auto' is for networks of your own data; this problem has its own."
+        )
+    if initial is not None:
+        raise ValueError("initial is a network of the problem's size; leave hidden='auto' out.")
+    return True
 
 
 @dataclass(frozen=True)
@@ -173,6 +193,79 @@ class _Trainer:
     clock: Clock
     callback: Callback | None
 
+    def of_best_size(
+        self, problem: Problem, budget: int | None, n_networks: int, max_neurons: int | None
+    ) -> RunRecord:
+        """The training with the hidden layers that predict best, from what they were tried with."""
+        started = time.perf_counter()
+        comparison = Comparison(
+            problem,
+            seed=self.options["seed"],
+            max_evaluations=budget,
+            n_networks=n_networks,
+            max_neurons=max_neurons,
+            seconds=self.clock.left,
+            may_go_on=self.clock.may_go_on,
+            threads=check_threads(self.options["threads"]),
+            executor=self.options["executor"],
+        )
+        choice = comparison.choose(lambda doing: self._say(comparison.n_evaluations, doing))
+        seconds, before = time.perf_counter() - started, choice.n_evaluations
+        n = comparison.n_members(choice.problem.topology.hidden)
+        initial = None if choice.initial is None else choice.initial[:n]
+        left = None if budget is None else budget - before
+        record = self.own(choice.problem, left, initial, n, search_ridge=problem.alpha)
+        model = record.model
+        if model is not None:
+            error = LeastSquares(choice.problem).network_error(model, with_ridge=False)
+            tried = [one._asdict() | {"hidden": list(one.hidden)} for one in choice.tried]
+            model = replace(model, origin={**model.origin, "error": error, "size_path": tried})
+        return replace(
+            record,
+            model=model,
+            size_path=choice.tried,
+            evaluations=before + record.evaluations,
+            n_evaluations=before + record.n_evaluations,
+            max_evaluations=before + record.max_evaluations,
+            seconds=seconds + record.seconds,
+        )
+
+    def _say(self, n_evaluations: int, doing: str) -> None:
+        if self.callback is None:
+            return
+        told = Progress(n_evaluations, UNLIMITED, math.nan, 0, 0, doing=doing)
+        if _is_true(self.callback(told)):
+            self.clock.stop()
+
+    def own(
+        self,
+        problem: Problem,
+        budget: int | None,
+        initial: ArrayLike | None,
+        n_networks: int,
+        *,
+        search_ridge: float | Literal["auto"] | None = None,
+    ) -> RunRecord:
+        """The training on somebody's own data, with all that follows the search.
+
+        ``search_ridge`` is that of a search whose squares say little of the ridge of probabilities.
+        """
+        searched, may_go_on = problem, self.clock.may_go_on
+        if search_ridge is not None and has_probabilities(problem):
+            searched = replace(problem, alpha=search_ridge)
+        records = self.stages(searched, budget, initial)
+        record = _joined(records)
+        doing = "" if self.clock.stopped else what_is_last(problem, record)
+        if self.callback is not None and doing:
+            self.callback(_progress(record, doing))
+        found, n_stages = records[0].model, len(records)
+        record = apply_last_step(problem, record, may_go_on, n_stages=n_stages)
+        if found is None:
+            return record
+        theta = found.theta
+        record = with_committee(problem, record, theta, n_networks, may_go_on, n_stages=n_stages)
+        return with_error_bars(problem, record)
+
     def stages(
         self, problem: Problem, budget: int | None, initial: ArrayLike | None
     ) -> list[RunRecord]:
@@ -184,8 +277,10 @@ class _Trainer:
         part = part_of(problem, SEARCH_SAMPLES) if restarts else problem
         if has_probabilities(problem):
             return [self.run(LeastSquares(part), budget, initial, share=SEARCH_SHARE)]
-        if part is problem:
-            return [self.run(LeastSquares(problem), budget, initial)]
+        if part is problem:  # larger ridges need time, too
+            competes = problem.ridge.sets_itself and is_worthwhile(problem)
+            share = SEARCH_SHARE if competes else 1.0
+            return [self.run(LeastSquares(problem), budget, initial, share=share)]
         half = None if budget is None else round(SEARCH_SHARE * budget)
         search = self.run(LeastSquares(part), half, initial, share=SEARCH_SHARE)
         if search.model is None or self.clock.stopped:
@@ -225,10 +320,14 @@ def run_to_its_end(run: Run, clock: Clock, seconds: float, callback: Callback | 
             break
         run.step(deadline - started)
         step = time.monotonic() - started
-        answer = None if callback is None else callback(run.progress)
-        if isinstance(answer, bool | np.bool_) and answer:
+        if callback is not None and _is_true(callback(run.progress)):
             clock.stop()  # nor is there time for what would follow
     return run.record(time_is_up=time.monotonic() + step / 2 >= deadline)
+
+
+def _is_true(answer: object) -> bool:
+    """Whether a callback asks to stop; what it returns by chance does not."""
+    return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 def _progress(record: RunRecord, doing: str) -> Progress:

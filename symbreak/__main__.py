@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symbreak._support.loading import leave_at_interrupt
+from symbreak._support.signals import leave_at_interrupt
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ LAYERS = [
     {"optimizers", "export", "inspection"},
     {"methods", "_polish"},
     {"objectives"},
+    {"control"},
     {"training"},
     {"estimators", "experiments"},
     {"analysis"},

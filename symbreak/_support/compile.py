@@ -42,6 +42,9 @@ _said = threading.Event()  # one notice is enough for a process
 @contextmanager
 def notice_of_compilation(function: Any) -> Iterator[None]:
     """Say on standard error what takes long, if the first call of a function does."""
+    if getattr(function, "signatures", None):  # it is compiled, and a timer would take 60 us
+        yield
+        return
     is_kept = isinstance(getattr(function, "_cache", None), _SturdyCache)
     kept = "once" if is_kept else "each time, since no folder can be written"
 

@@ -16,7 +16,7 @@ import vl_convert
 
 from symbreak._support.checks import shown
 from symbreak._support.extras import CHART_FORMATS
-from symbreak._support.processes import detached_start, end_with_parent
+from symbreak._support.workers import detached_start, end_with_parent
 from symbreak._support.writing import write_bytes
 
 FORMATS = tuple(name[1:] for name in CHART_FORMATS if name != ".html")

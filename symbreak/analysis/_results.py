@@ -22,7 +22,7 @@ from symbreak.analysis._paper import Agreement, agreement, paper_problems
 from symbreak.experiments import Archive, RunSpec, Store, StoreError, StudySpec
 from symbreak.experiments._frames import NAMES
 from symbreak.experiments._identity import Condition, differences
-from symbreak.experiments._imports import own_names
+from symbreak.experiments._run import own_names
 from symbreak.experiments._study import built_in_text
 from symbreak.inspection import Score, scores
 from symbreak.models import Model

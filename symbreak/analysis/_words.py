@@ -16,7 +16,7 @@ from symbreak._support.checks import check_kind
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW
 from symbreak.analysis._tables import records, text_of
-from symbreak.experiments._imports import own_names
+from symbreak.experiments._run import own_names
 from symbreak.experiments._study import BUILT_IN, built_in_text
 
 #: Of the targets, the one that sentences speak of.

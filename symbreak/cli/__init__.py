@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from symbreak import __version__
-from symbreak._support.loading import done_loading
+from symbreak._support.signals import done_loading
 from symbreak.cli._console import console, run_kindly
 
 #: What each command is for; its module is loaded when it is called, since NumPy, SciPy and numba

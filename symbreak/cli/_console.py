@@ -1,4 +1,4 @@
-"""What all commands share: the console, and errors without tracebacks."""
+"""What all commands share: the console, errors without tracebacks, ``--import``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 
@@ -20,6 +22,15 @@ EXTRAS = {
     **dict.fromkeys(("altair", "vl_convert", "jinja2", "markupsafe"), "report"),
     **dict.fromkeys(("dask", "distributed"), "cluster"),
 }
+
+Imports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        help="A module that adds your methods or problems; repeatable.",
+    ),
+]
 
 
 def fail(message: object, code: int = 2) -> None:
@@ -91,3 +102,14 @@ def run_kindly(app: Callable[[], object]) -> None:
 def split_names(text: str, known: Sequence[str]) -> list[str]:
     """Names of columns that an option was given: one, or several with commas between them."""
     return [text] if text in known else [name.strip() for name in text.split(",")]
+
+
+def import_here(names: list[str] | None) -> tuple[str, ...]:
+    """Import modules of the user; those in the current folder count, as with ``python -m``."""
+    if not names:
+        return ()
+    from symbreak.experiments._run import import_modules  # only now: a start stays quick
+
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.insert(0, here)  # workers get it, too
+    return import_modules(names)

@@ -10,8 +10,7 @@ import typer
 from rich.table import Table
 
 from symbreak import Problem, load_problem, problem_names
-from symbreak.cli._console import CHARTS, check_out, console, shown
-from symbreak.cli._imports import Imports, import_here
+from symbreak.cli._console import CHARTS, Imports, check_out, console, import_here, shown
 
 #: Where all columns fit beside each other.
 WIDE = 80

@@ -17,8 +17,7 @@ from rich.progress import track
 from rich.table import Table
 
 from symbreak._support.checks import check_count, check_real
-from symbreak.cli._console import console, counted
-from symbreak.cli._imports import Imports, import_here
+from symbreak.cli._console import Imports, console, counted, import_here
 from symbreak.cli._study_view import StudyView, duration
 from symbreak.experiments import (
     BUILT_IN,

@@ -22,11 +22,19 @@ from symbreak import (
     problem_names,
 )
 from symbreak._support.checks import check_count, unknown
-from symbreak._support.interrupts import deferred_interrupts
+from symbreak._support.signals import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
-from symbreak.cli._console import CHARTS, check_out, console, few, shown, split_names
-from symbreak.cli._imports import Imports, import_here
+from symbreak.cli._console import (
+    CHARTS,
+    Imports,
+    check_out,
+    console,
+    few,
+    import_here,
+    shown,
+    split_names,
+)
 from symbreak.cli._train_view import Trained, run_methods
 from symbreak.inspection import is_constant
 from symbreak.models import Model

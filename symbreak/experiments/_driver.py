@@ -33,7 +33,7 @@ from symbreak._support.checks import (
     shown,
 )
 from symbreak._support.extras import how_to_install
-from symbreak._support.interrupts import deferred_interrupts
+from symbreak._support.signals import deferred_interrupts
 from symbreak._support.workers import WorkerDiedError, WorkerProcesses
 from symbreak.experiments._errors import (
     CheckpointError,
@@ -41,8 +41,14 @@ from symbreak.experiments._errors import (
     LostConnectionError,
     StoreError,
 )
-from symbreak.experiments._imports import check_workers_know, import_modules
-from symbreak.experiments._run import Files, Outcome, describe_here, run_slice
+from symbreak.experiments._run import (
+    Files,
+    Outcome,
+    describe_here,
+    import_modules,
+    own_names,
+    run_slice,
+)
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._store import Store
 from symbreak.experiments._study import StudySpec, check_shard
@@ -128,7 +134,7 @@ def run_study(
     if not isinstance(spec, StudySpec):
         spec = StudySpec.load(spec)
     if not imports:
-        check_workers_know(spec)
+        _check_workers_know(spec)
     if check_count("workers", workers, 0) > MAX_WORKERS:
         raise ValueError(f"workers must be at most {MAX_WORKERS:,}, got {shown(workers)}.")
     if not isinstance(executor, Executor | str | Path | None):
@@ -188,6 +194,17 @@ def _drive(driver: _Driver, executor: Executor | str | Path | None, workers: int
                     raise
                 driver.tell(f"cluster: {lost} Connecting again.")
                 again = True
+
+
+def _check_workers_know(spec: StudySpec) -> None:
+    """Refuse methods and problems that are only in this process; workers are fresh ones."""
+    problems = [name for name in spec.problems if name not in spec.data_files]
+    for kind, name in own_names(spec.methods, problems)[:1]:
+        raise ValueError(
+            f"the {kind} {shown(name)} is not symbreak's own, and workers do not run your script, "
+            "so they would not know it; put it into a module and name that: "
+            'imports=["my_module"], or --import my_module in the shell.'
+        )
 
 
 def _check_keys(known: Collection[str]) -> Collection[str]:

@@ -13,21 +13,23 @@ import shutil
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]  # numba's
 
 from symbreak._support.blas import blas_in_words, one_blas_thread
-from symbreak._support.checks import check_kind, check_real
+from symbreak._support.checks import check_kind, check_real, shown
 from symbreak.experiments._errors import CheckpointError
 from symbreak.experiments._identity import Facts, facts_of
-from symbreak.experiments._imports import import_modules
 from symbreak.experiments._spec import NUMERICS_VERSION, DataFileError, RunSpec
+from symbreak.methods import is_built_in_method
 from symbreak.optimizers import State
+from symbreak.problems._registry import is_built_in_problem
 from symbreak.training import Run, RunRecord, versions
 
 #: What must be the same everywhere, since results depend on it.
@@ -217,3 +219,29 @@ def _with_file(run: RunSpec, files: Files | None) -> RunSpec | None:
             _received[digest] = str(path)
         return replace(run, data_file=replace(run.data_file, path=_received[digest]))
     return run
+
+
+def import_modules(names: Sequence[str]) -> tuple[str, ...]:
+    """Import modules by name, as ``import`` does; those that are loaded stay as they are.
+
+    Raises:
+        ValueError: if ``names`` are no names, or one of them cannot be imported.
+    """
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"imports must be a list of names of modules, got {shown(names)}.")
+    for name in names:
+        try:
+            import_module(name)
+        except (Exception, SystemExit) as error:  # whatever the module does
+            raise ValueError(
+                f"the module {shown(name)} cannot be imported ({type(error).__name__}: {error}); "
+                "give its name as in an import statement, without .py, of a module that is "
+                "installed, in the current folder or on PYTHONPATH."
+            ) from error
+    return tuple(names)
+
+
+def own_names(methods: Iterable[str], problems: Iterable[str]) -> list[tuple[str, str]]:
+    """What is not of symbreak itself: ``("method", name)`` and ``("problem", name)``."""
+    own = [("method", name) for name in methods if not is_built_in_method(name)]
+    return own + [("problem", name) for name in problems if not is_built_in_problem(name)]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,15 @@ class Network:
 
     def __init__(self, theta: Array, topology: Topology, inputs: Scaling | None = None) -> None:
         self.theta, self.topology, self._inputs = theta, topology, inputs
-        self._f, layers = topology.activation.f, topology.layers(theta)
-        n_inputs = topology.sizes[:-1]
-        self._layers = [
-            (layer[..., :n], layer[..., n] if topology.biases else None)
-            for layer, n in zip(layers, n_inputs, strict=True)
+        self._f = topology.activation.f
+
+    @cached_property
+    def _layers(self) -> list[tuple[Array, Array | None]]:
+        """Weights and biases of each layer; compiled code needs none of them."""
+        net = self.topology
+        return [
+            (layer[..., :n], layer[..., n] if net.biases else None)
+            for layer, n in zip(net.layers(self.theta), net.sizes[:-1], strict=True)
         ]
 
     def __call__(self, observation: ArrayLike) -> Array:

@@ -1,7 +1,5 @@
 """The paper's problems, and yours from arrays or files."""
 
-# Importing these registers their problems, in the paper's order.
-from symbreak.problems import _regression, _autoencoding, _classification  # noqa: F401, I001
 from symbreak.problems._array_tables import read_arrays
 from symbreak.problems._encoding import Encoding
 from symbreak.problems._files import default_targets, read_problem, read_table
@@ -14,15 +12,8 @@ from symbreak.problems._problem import (
     Scaling,
     Task,
 )
-from symbreak.problems._registry import (
-    load_problem,
-    problem_names,
-    register_problem,
-    remember_built_in,
-)
+from symbreak.problems._registry import load_problem, problem_names, register_problem
 from symbreak.problems._tables import Table
-
-remember_built_in()
 
 __all__ = [
     "FIRST_GUESS",

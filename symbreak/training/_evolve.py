@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import check_callable, check_kind
-from symbreak._support.interrupts import deferred_interrupts
+from symbreak._support.signals import deferred_interrupts
+from symbreak.control import control_fitness
 from symbreak.methods import check_settings
 from symbreak.objectives import Fitness
 from symbreak.topology import Topology
@@ -55,10 +56,11 @@ class EvolutionRecord(RunRecord):
 
 
 def evolve(
-    fitness: Callable[..., Any] | Fitness,
+    fitness: Callable[..., Any] | Fitness | str,
     topology: Topology | None = None,
     method: str = "auto",
     *,
+    hidden: Sequence[int] | None = None,
     max_evaluations: int | None = None,
     max_time: float | None = None,
     target: float | None = None,
@@ -80,9 +82,10 @@ def evolve(
     Args:
         fitness: A function of one network, ``network(observation) -> action``, to a number; of a
             whole population if ``vectorized``; or a ``Fitness``, which brings all that
-            belongs to it.
+            belongs to it; or the name of a problem of control, which brings its target.
         topology: Of the networks, output weights included.
         method: A registered name; ``"auto"`` is CMA-ES with a small population and restarts.
+        hidden: Of a problem by name: sizes of hidden layers, instead of a topology.
         max_evaluations: Networks to judge, at most; 100,000 by default, without limit if there is a
             ``max_time``.
         max_time: Seconds after which to stop.
@@ -102,7 +105,10 @@ def evolve(
     Ctrl-C ends the run after the generation under way, with the best so far.
     """
     check_callable("callback", callback)
-    if not isinstance(fitness, Fitness):
+    if isinstance(fitness, str):
+        own = {} if target is None else {"target": target}
+        fitness = control_fitness(fitness, hidden, topology=topology, executor=executor, **own)
+    elif not isinstance(fitness, Fitness):
         fitness = Fitness(
             fitness,
             check_kind("topology", topology, Topology, "such as Topology((4, 6, 1))"),

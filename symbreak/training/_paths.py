@@ -143,10 +143,11 @@ def _by_squares(job: PathJob, has_time: MayGoOn) -> tuple[Array, Step]:
         while not polisher.finished and has_time():
             polisher.step()
         V = polisher.output_weights()
+        n = left if polisher.reason == "budget" else polisher.n_evaluations
         if V is None:
-            return x, np.full(job.left_out.y.shape, np.nan), polisher.n_evaluations
+            return x, np.full(job.left_out.y.shape, np.nan), n
         A = hidden_outputs(polisher.theta, net, job.left_out.X, shift=shift)
-        return polisher.theta.copy(), A @ V, polisher.n_evaluations
+        return polisher.theta.copy(), A @ V, n
 
     return _random(on, job), step
 
@@ -160,9 +161,9 @@ def _by_entropy(job: PathJob, has_time: MayGoOn) -> tuple[Array, Step]:
     shown = CrossEntropy(net, job.problem.train, shift=shift)
 
     def step(x: Array, alpha: float, iterations: int, left: int) -> tuple[Array, Array, int]:
-        n = min(BY_ENTROPY * iterations, left // EVALUATIONS)
-        x = shown.fit(x, alpha, n, has_time)
+        n = min(EVALUATIONS * BY_ENTROPY * iterations, left)
+        x = shown.fit(x, alpha, n // EVALUATIONS, has_time)
         A = hidden_outputs(x[: net.dim], net, job.left_out.X, shift=shift)
-        return x, A @ x[net.dim :].reshape(-1, net.n_outputs), EVALUATIONS * n
+        return x, A @ x[net.dim :].reshape(-1, net.n_outputs), n
 
     return np.concatenate([theta, V.ravel()]), step

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from symbreak._polish import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import check_callable, check_choice, check_kind, check_real
-from symbreak._support.interrupts import deferred_interrupts
+from symbreak._support.signals import deferred_interrupts
 from symbreak.methods import check_settings
 from symbreak.models import Model
 from symbreak.objectives import (

@@ -14,8 +14,7 @@ import pytest
 
 from symbreak.experiments import ExecutorError, Store, StoreError, StudySpec, _driver, run_study
 from symbreak.experiments._driver import only_driver
-from symbreak.experiments._imports import import_modules
-from symbreak.experiments._run import describe_here, run_slice
+from symbreak.experiments._run import describe_here, import_modules, run_slice
 from symbreak.problems import _registry
 from tests.cli.shell import symbreak_here
 from tests.experiments import processes

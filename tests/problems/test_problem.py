@@ -6,7 +6,7 @@ import pytest
 
 from symbreak import Problem, Topology, load_problem, problem_names, train
 from symbreak.problems import PAPER, Scaling, _registry, register_problem
-from symbreak.problems._classification import load_digits
+from symbreak.problems._registry import load_digits
 
 # net, samples, population sizes, budget
 DATA = {

@@ -50,7 +50,7 @@ for name in {names}:
         assert error.name.split(".")[0] in {extras}, error
 
 from symbreak._support.checks import total_memory
-from symbreak._support.processes import detached_start
+from symbreak._support.workers import detached_start
 from symbreak.experiments import Store, StudySpec, check_store
 total_memory()
 with detached_start():

@@ -13,7 +13,7 @@ POOL = """
 import os, sys, time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from symbreak._support.processes import end_with_parent
+from symbreak._support.workers import end_with_parent
 with ProcessPoolExecutor(2, get_context(sys.argv[1]), initializer=end_with_parent) as pool:
     pool.submit(os.getpid).result()
     print(*pool._processes, flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from concurrent.futures import Executor
 from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
 
@@ -54,6 +55,7 @@ from symbreak.inspection import is_constant
 from symbreak.methods import find_method
 from symbreak.models import Model
 from symbreak.problems import Problem, Scaling, Task
+from symbreak.topology import Topology
 from symbreak.training import RunRecord, log_loss, n_effective_parameters, train
 
 __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
@@ -61,7 +63,7 @@ __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
 Samples = tuple[Array, NDArray[Any], Array | None]  # inputs, targets, weights
 Names = tuple[str, ...]
 
-#: Hidden neurons, if nothing else is said.
+#: Hidden neurons where they are not chosen: of an autoencoder, and of a search without restarts.
 NEURONS = 5
 #: Longer than anybody waits; an integer may be too large for a float.
 MAX_TIME = 1e9
@@ -74,8 +76,10 @@ PARAMETERS = """
     them at random).
 
     Args:
-        hidden_layer_sizes: Neurons of each hidden layer, or of the only one. By default there is
-            one with 5; with fewer in an autoencoder of up to 5 inputs, one less than these.
+        hidden_layer_sizes: Neurons of each hidden layer, or of the only one. ``"auto"`` chooses
+            them by how well networks of several sizes predict samples that they have not seen
+            (docs/size.md). An autoencoder has 5 then, or one less than up to 5 inputs; and 5 have
+            those of a method that has no restarts.
         activation: Of the hidden neurons: ``"tanh"``, ``"sin"``, ``"softsign"``, ``"logistic"`` or
             ``"relu"``.
         method: ``"auto"``: short searches with symmetry breaking, each followed by a polish, until
@@ -93,6 +97,9 @@ PARAMETERS = """
         early_stopping: Keep samples for validation, and choose the network that is best on them.
         validation_fraction: Their share; stratified for classes.
         output_shift: Whether the outputs have a shift (an intercept).
+        n_networks: Different networks are averaged into one, so many at most: by default 8 of a
+            size that was chosen, else 1.
+        max_neurons: Hidden neurons of the result at most, whatever it is made of.
         n_jobs: Starts at the same time, in threads; -1 is one per core. Inside a
             ``joblib.parallel_config`` with a cluster's backend, such as ``"dask"``, they go there.
             The model is the same.
@@ -122,8 +129,11 @@ PARAMETERS = """
             in it if ``alpha`` is a number; those of ``"auto"`` change the ridge as they go, so that
             their losses cannot be compared. Cross-entropy is never in it.
         n_evaluations_: Evaluations done.
+        size_path_: What was tried where the size was chosen: hidden layers, their mean loss on
+            samples that were not shown, its standard error, and the ridge.
+        members_: The networks whose mean the model is; one, if it is no committee.
         alpha_: The ridge.
-        n_effective_parameters_: Number of parameters that the data determine.
+        n_effective_parameters_: Number of parameters that the data determine, of the first member.
         coefs_: Weights of each layer, output layer included, for inputs and targets in raw units.
         intercepts_: Shifts of each layer, likewise. Where inputs are far from 0, compared with
             their spread, rounding is finer in ``model_``, which normalises first.
@@ -138,7 +148,11 @@ class EvolvedNetwork(BaseEstimator):
     _task: Task
     _n_fits = 0  # in a row, by warm starts
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012  (scikit-learn's way)
-        "hidden_layer_sizes": [None, "array-like", Interval(Integral, 1, None, closed="left")],
+        "hidden_layer_sizes": [
+            StrOptions({"auto"}),
+            "array-like",
+            Interval(Integral, 1, None, closed="left"),
+        ],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "method": [str],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
@@ -147,6 +161,8 @@ class EvolvedNetwork(BaseEstimator):
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "output_shift": ["boolean"],
+        "n_networks": [None, Interval(Integral, 1, None, closed="left")],
+        "max_neurons": [None, Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -155,7 +171,7 @@ class EvolvedNetwork(BaseEstimator):
 
     def __init__(
         self,
-        hidden_layer_sizes: Any = None,
+        hidden_layer_sizes: Any = "auto",
         activation: str = "tanh",
         *,
         method: str = "auto",
@@ -165,6 +181,8 @@ class EvolvedNetwork(BaseEstimator):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         output_shift: bool = True,
+        n_networks: int | None = None,
+        max_neurons: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -179,6 +197,8 @@ class EvolvedNetwork(BaseEstimator):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.output_shift = output_shift
+        self.n_networks = n_networks
+        self.max_neurons = max_neurons
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -225,13 +245,19 @@ class EvolvedNetwork(BaseEstimator):
 
     def _fit(self, X: Array, y: NDArray[Any], weights: Array | None, names: Names = ()) -> Self:
         """Fit targets (K, q), or labels (K,)."""
-        previous = getattr(self, "model_", None) if self.warm_start else None
+        previous = getattr(self, "members_", None) if self.warm_start else None
         if previous is None:  # should this fit fail: its classes must not name old outputs
             self.__dict__.pop("model_", None)
+            self.__dict__.pop("members_", None)
         self._n_fits = 1 if previous is None else self._n_fits + 1
         seed = self._seed()
         problem = self._problem(*self._divide((X, y, weights), seed), names)
-        initial = None if previous is None else self._continued(previous, problem)
+        hidden, n_networks, initial = None, self.n_networks, None
+        if previous is None:
+            hidden = "auto" if self._chooses_size else None
+        else:
+            problem, initial = self._continued(previous, problem)
+            n_networks = n_networks or len(previous)
         bar = progress_bar(f"{len(problem.train):,} samples", self.max_time)
         with bar if self.verbose else nullcontext() as show:
             record = train(
@@ -244,6 +270,9 @@ class EvolvedNetwork(BaseEstimator):
                 initial=initial,
                 executor=self._executor(),
                 callback=show,
+                hidden=hidden,
+                n_networks=n_networks,
+                max_neurons=self.max_neurons,
             )
         self._learn(problem, record)
         return self
@@ -291,27 +320,42 @@ class EvolvedNetwork(BaseEstimator):
             target_names=names,
         )
 
+    @property
+    def _chooses_size(self) -> bool:
+        """Whether the training chooses; a code is as long as it is told to be."""
+        return isinstance(self.hidden_layer_sizes, str) and self._task != "autoencoding"
+
     def _hidden(self, n_inputs: int) -> tuple[int, ...]:
         """Sizes of the hidden layers; by default a code is shorter than what it stands for."""
         sizes = self.hidden_layer_sizes
-        if sizes is None:
+        if isinstance(sizes, str):
             most = max(n_inputs - 1, 1) if self._task == "autoencoding" else NEURONS
             return (min(NEURONS, most),)
         return tuple(sizes) if np.iterable(sizes) else (sizes,)
 
-    def _continued(self, previous: Model, problem: Problem) -> Array:
-        """Where a warm start begins: the previous hidden layers, for inputs scaled anew."""
+    def _continued(self, previous: tuple[Model, ...], problem: Problem) -> tuple[Problem, Array]:
+        """The problem, and where a warm start begins: previous hidden layers, for inputs anew.
+
+        A size and a ridge that were chosen stay.
+        """
         if find_method(self.method).polish == "none":
             raise ValueError(
                 f"warm_start polishes the previous network, and method={self.method!r} is a search "
                 "alone. Set method='auto'."
             )
-        if previous.topology != problem.topology:
+        net = previous[0].topology
+        if self._chooses_size:
+            sizes = (problem.topology.n_inputs, *net.hidden, problem.topology.n_outputs)
+            problem = replace(problem, topology=Topology(sizes, problem.topology.activation))
+            if self.size_path_ and self._task == "regression":
+                problem = replace(problem, alpha=self.alpha_)
+        if net != problem.topology:
             raise ValueError(
                 "warm_start can only be used with the inputs, layers and outputs of the previous "
-                f"call to fit. Previously {previous.topology}, now {problem.topology}."
+                f"call to fit. Previously {net}, now {problem.topology}."
             )
-        return _rescaled_theta(previous, problem.inputs)
+        initial = np.array([_rescaled_theta(member, problem.inputs) for member in previous])
+        return problem, initial[0] if len(initial) == 1 else initial
 
     def _executor(self) -> Executor | None:
         """Starts go to the cluster of a joblib backend, such as Dask's; threads do at home."""
@@ -330,6 +374,7 @@ class EvolvedNetwork(BaseEstimator):
                 "max_time, or look for extreme values in the data."
             )
         self.model_, self.alpha_ = record.model, record.alpha
+        self.members_, self.size_path_ = record.members, record.size_path
         self.loss_curve_, self.n_evaluations_ = record.errors, record.n_evaluations
         self.confidence_ = record.agreement
         self.n_effective_parameters_ = n_effective_parameters(problem, record)

@@ -163,11 +163,12 @@ def with_committee(
 def others(founds: Sequence[Found], theta: Array) -> list[Found]:
     """The best end in each optimum but that of ``theta``, the better first, without the hopeless.
 
+    Where that was polished once more, after its start, it is in the best of them.
     Starts that were cut short, or given up on their way, are none.
     """
     ended = [found for found in founds if found.optimum >= 0 and found.output_weights.size]
     ended.sort(key=lambda found: (found.optimum, found.score))
-    own = {found.optimum for found in ended if np.array_equal(found.theta, theta)}
+    own = {found.optimum for found in ended if np.array_equal(found.theta, theta)} or {0}
     best: dict[int, Found] = {}
     for found in ended:
         best.setdefault(found.optimum, found)

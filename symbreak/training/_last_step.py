@@ -136,14 +136,14 @@ def part_for_classes(problem: Problem) -> Problem:
 
 
 def n_effective_parameters(problem: Problem, record: RunRecord) -> float:
-    """Parameters that the data determine; all of them, if no ridge holds any."""
-    assert record.model is not None
+    """Parameters of the first network that the data determine; all, if no ridge holds any."""
+    first = record.members[0]
     if record.n_effective is not None:
         return record.n_effective
     if record.alpha == 0:
-        return float(record.model.theta.size + record.model.output_weights.size)
-    part = part_of(problem, POLISH_SAMPLES)
-    return evidence_of(LeastSquares(part).with_ridge(record.alpha), record.model.theta).n_effective
+        return float(first.theta.size + first.output_weights.size)
+    part = part_of(replace(problem, topology=first.topology), POLISH_SAMPLES)
+    return evidence_of(LeastSquares(part).with_ridge(record.alpha), first.theta).n_effective
 
 
 def refitted(model: Model, problem: Problem, alpha: float) -> Model:

@@ -24,9 +24,9 @@ from symbreak.problems import Dataset, Problem
 from symbreak.training._recipe import LEAST, MANY, SOME
 
 #: Ridges, and where a path begins. It ends in either direction where the loss is so many times the
-#: least.
-RIDGES = tuple(10.0 ** (e / 2) for e in range(-6, 3))
-FIRST_RIDGE, WORSE = 1.0, 1.3
+#: least, or was not better than that by a share worth mentioning for so many ridges.
+RIDGES = tuple(10.0 ** (e / 2) for e in range(-12, 5))
+FIRST_RIDGE, WORSE, BETTER, IN_VAIN = 1.0, 1.3, 0.995, 2
 #: Iterations with the first ridge, and with each other one; by cross-entropy, whose iterations are
 #: cheaper and bring less, so many times more, of about so many evaluations each.
 FIRST_ITERATIONS, ITERATIONS = 60, 25
@@ -88,9 +88,8 @@ def follow(job: PathJob, may_go_on: MayGoOn = lambda: True) -> Path:
     alphas = ridges(job.problem)
     middle = alphas.index(FIRST_RIDGE) if FIRST_RIDGE in alphas else 0
     outputs = np.full((len(alphas), *job.left_out.y.shape), np.nan)
-    means: list[float] = []
     thetas = np.zeros((len(alphas), job.problem.topology.dim))
-    spent = MANY
+    spent, least = MANY, np.inf
 
     def has_time() -> bool:
         return may_go_on() and time.monotonic() < deadline
@@ -99,7 +98,7 @@ def follow(job: PathJob, may_go_on: MayGoOn = lambda: True) -> Path:
         make = _by_entropy if job.problem.task == "classification" else _by_squares
         first, step = make(job, has_time)
         for order in (range(middle, -1, -1), range(middle + 1, len(alphas))):
-            x = first
+            x, in_vain = first, 0
             for i in order:
                 iterations = FIRST_ITERATIONS if i == middle else ITERATIONS
                 left = job.max_evaluations - spent
@@ -108,8 +107,10 @@ def follow(job: PathJob, may_go_on: MayGoOn = lambda: True) -> Path:
                 x, outputs[i], n = step(x, job.share * alphas[i], iterations, left)
                 thetas[i], spent = x[: thetas.shape[1]], spent + n
                 first = x if i == middle else first
-                means.append(float(losses(job.problem, outputs[i], job.left_out).mean()))
-                if not means[-1] <= WORSE * min(means):
+                loss = float(losses(job.problem, outputs[i], job.left_out).mean())
+                in_vain = 0 if loss < BETTER * least else in_vain + 1
+                least = min(loss, least)
+                if in_vain > IN_VAIN or not loss <= WORSE * least:
                     break
     return Path(outputs, thetas, spent, is_whole=has_time() and spent < job.max_evaluations)
 

@@ -132,6 +132,16 @@ class RunRecord:
         return replace(self, model=model, members=(model,), shares=np.ones(1))
 
     @property
+    def size_in_words(self) -> str:
+        """Of the model: how many networks, hidden neurons and numbers it has."""
+        if self.model is None:
+            return "no network"
+        n, neurons = len(self.members), sum(self.model.topology.hidden)
+        numbers = self.model.theta.size + self.model.output_weights.size
+        networks = "one network" if n == 1 else f"{n} networks"
+        return f"{networks}, {neurons:,} neurons, {numbers:,} numbers"
+
+    @property
     def interrupted(self) -> bool:
         """Whether the run was stopped before it was through."""
         return self.stopped in ("interrupted", "time")
@@ -164,6 +174,7 @@ class RunRecord:
             f"  error {self._error_in_words} after {self.n_evaluations:,} evaluations in "
             f"{self.seconds:.2f} s, ended by {self.stopped}{selected}"
             + (f"\n  {self.agreement}" if self.restarts else "")
+            + (f"\n  {self.size_in_words}" if self.size_path or len(self.members) > 1 else "")
         )
 
     @property

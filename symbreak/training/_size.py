@@ -29,15 +29,17 @@ from symbreak.training._last_step import MIN_SAMPLES, folds
 from symbreak.training._paths import Path, PathJob, follow, ridges
 from symbreak.training._record import Tried
 
-#: One hidden layer, until so many sizes in a row have been in vain, or one before a size with more
-#: weights than samples; then two layers, if the best so far is not so many times smaller. The size
-#: without a comparison.
+#: One hidden layer, until so many sizes in a row have been in vain, or one before a size with that
+#: many times more weights than samples; then two layers, if the best so far is not too many times
+#: smaller. The size without a comparison.
 SINGLE, DEEP = ((2,), (3,), (5,), (8,), (12,), (20,), (40,)), ((8, 8), (16, 16))
-IN_VAIN, TIMES, USUAL = 2, 3.2, 5
+IN_VAIN, MORE, TIMES, USUAL = 2, 1.5, 3.2, 5
 #: Samples that sizes are compared on, and predictions that are enough.
 SAMPLES, PREDICTIONS = 4_000, 600
 #: Multiply-adds that the comparison may take by default; or its share of evaluations or seconds.
 WORK, SHARE = 2e11, 0.5
+#: Evaluations without which a path does not begin.
+LEAST_EVALUATIONS = 100
 #: A size is as good as the best if its loss is larger by less than so many standard errors.
 AS_GOOD = 0.25
 #: Networks in the committee, if nothing else is said.
@@ -156,7 +158,7 @@ class Comparison:
             return True
         best = min(range(len(self.tried)), key=lambda i: self.tried[i].loss)
         in_vain, net = len(self.tried) - 1 - best, self._sized(hidden).topology
-        if in_vain and net.dim > net.n_outputs * len(self._parts[0].shown):
+        if in_vain and net.dim > MORE * net.n_outputs * len(self._parts[0].shown):
             return False
         if len(hidden) > 1:
             return TIMES * sum(self.tried[best].hidden) >= sum(hidden)
@@ -171,6 +173,8 @@ class Comparison:
         parts = self._parts * min(2, self.n_members(hidden))
         limit = int((total - self._spent) / price / len(parts))
         left = self._deadline - time.monotonic()
+        if limit < LEAST_EVALUATIONS or left <= 0:
+            return False
         jobs = [
             PathJob(
                 replace(problem, train=part.shown, validation=None, test=None),

@@ -20,9 +20,10 @@ from _watch import Watch
 from scipy.optimize import least_squares
 
 from symbreak import LeastSquares, Problem
-from symbreak._polish import Polisher
+from symbreak._polish._polisher import Polisher
 from symbreak.network import fit_output_weights, hidden_outputs
-from symbreak.training import UNLIMITED, Run
+from symbreak.training import Run
+from symbreak.training._run import UNLIMITED
 
 Train = Callable[[Problem, int, Watch], None]
 

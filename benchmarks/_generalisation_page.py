@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -136,10 +136,14 @@ TABLES: dict[str, Callable[[pd.DataFrame], list[str]]] = {
 }
 
 
-def filled(page: str) -> str:
+def filled(
+    page: str,
+    runs: pd.DataFrame | None = None,
+    tables: Mapping[str, Callable[[pd.DataFrame], list[str]]] = TABLES,
+) -> str:
     """The page with its tables written from the results."""
-    runs = read()
-    for name, write in TABLES.items():
+    runs = read() if runs is None else runs
+    for name, write in tables.items():
         begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
         text = begin + "\n".join(write(runs)) + "\n" + end
         page, n = re.subn(f"{begin}.*?{end}", lambda _, new=text: new, page, flags=re.S)

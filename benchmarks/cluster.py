@@ -26,8 +26,9 @@ from pathlib import Path
 from _timing import environment
 from distributed import Client
 
-from symbreak.experiments import RunSpec, Store, StudySpec, execute, run_study
+from symbreak.experiments import Store, StudySpec, execute, run_study
 from symbreak.experiments._driver import CHECKPOINT_EVERY, PER_SLOT
+from symbreak.experiments._spec import RunSpec
 from symbreak.training import RunRecord
 
 STUDY = """

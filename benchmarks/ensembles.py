@@ -19,7 +19,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 
 from symbreak import LeastSquares, Problem
-from symbreak._polish import EvidencePolisher, EvidenceResult
+from symbreak._polish._evidence import EvidencePolisher, EvidenceResult
 from symbreak.symmetry import align
 
 TABLES = ("cpus", "ethanol", "schools", "diabetes", "quakes", "diamonds")

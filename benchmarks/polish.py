@@ -21,8 +21,8 @@ from _timing import Row, Tables, interleaved, median_ratio, run
 from kernel import N_FMA, N_TANH, SMALL, arithmetic, many_multiply_adds, many_tanh
 
 from symbreak import LeastSquares, Problem, load_problem
-from symbreak._polish import Polisher, jacobian_cost
-from symbreak._polish._polisher import FIRST_DAMPING
+from symbreak._polish._linearisation import jacobian_cost
+from symbreak._polish._polisher import FIRST_DAMPING, Polisher
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests import reference_polish

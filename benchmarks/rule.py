@@ -27,10 +27,10 @@ from rich.console import Console
 from rich.progress import track
 
 from symbreak import LeastSquares, Problem, Topology, load_problem, problem_names
-from symbreak._polish import Polisher
-from symbreak.objectives import prepare_polish
-from symbreak.training import UNLIMITED
+from symbreak._polish._polisher import Polisher
+from symbreak.objectives._least_squares import prepare_polish
 from symbreak.training._recipe import ITERATIONS_LARGE, Patience, make_plan, patience
+from symbreak.training._run import UNLIMITED
 
 PAPER = ("sinc", "inc-sinc", "sinc2d", "sinc3d", "autoenc-circle")
 TABLES = (

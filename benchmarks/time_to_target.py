@@ -39,7 +39,8 @@ from _watch import Enough, Watch
 from rich.console import Console
 
 from symbreak._support.blas import one_blas_thread
-from symbreak.training import UNLIMITED, Run
+from symbreak.training import Run
+from symbreak.training._run import UNLIMITED
 
 #: On tables for the rule, these only.
 RULE = ("auto", "random starts, our polish", "scikit-learn")

@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 from rich.progress import track
 
-from symbreak.experiments import Archive, StudySpec, execute, seconds_per_evaluation
+from symbreak.experiments import Archive, StudySpec, execute
+from symbreak.experiments._spec import seconds_per_evaluation
 from symbreak.training import RunRecord
 
 ARCHIVE = Path(__file__).parent.parent / "studies" / "paper"

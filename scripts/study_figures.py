@@ -13,15 +13,10 @@ import altair as alt
 import pandas as pd
 from _differences import complete_families
 
-from symbreak.analysis import (
-    Results,
-    convergence_chart,
-    heat_map,
-    part_convergence_charts,
-    save_chart,
-)
-from symbreak.analysis._charts import quartiles
+from symbreak.analysis import Results, convergence_chart, save_chart
+from symbreak.analysis._charts import part_convergence_charts, quartiles
 from symbreak.analysis._lineup import ROLE_STYLES
+from symbreak.analysis._overview_charts import heat_map
 from symbreak.analysis._paper import PAPER_METHODS
 from symbreak.analysis._style import GREY, log_ticks, styled, titled
 from symbreak.experiments import Archive

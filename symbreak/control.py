@@ -170,6 +170,7 @@ CONTROL: dict[str, Control] = {
 
 def control_fitness(
     name: str,
+    /,
     hidden: Sequence[int] | None = None,
     *,
     topology: Topology | None = None,
@@ -195,6 +196,7 @@ def control_fitness(
             f"layers must be given, got {topology}."
         )
     own = {"target": control.goal, "inputs": Scaling(np.zeros(n), scale), "name": name}
+    own["description"] = control.description
     return Fitness(control, topology, **{"vectorized": True, **own, **options})
 
 

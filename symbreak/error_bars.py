@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from symbreak._model_file import read_array, read_net, read_number, read_objects
 from symbreak._support.blas import single_threaded_blas
-from symbreak._support.checks import Array, Mask
+from symbreak._support.checks import Array
 from symbreak.network import held, linearised
 from symbreak.problems import Dataset, Problem
 from symbreak.topology import Topology
@@ -101,17 +101,17 @@ class ErrorBars:
         scores: (n, q) sorted residuals of samples left out, in standard deviations of the mixture,
             at probabilities 1 / (n + 1) to n / (n + 1).
         scale: Root of the mean square (q,) of all of them.
-        ranges: (2, d) least and largest inputs of training.
         error: Root (q,) of the mean squared residual of samples left out.
         error_spread: Its standard error (q,).
+        n_samples: How many samples were left out, each once.
     """
 
     members: tuple[Member, ...]
     scores: Array
     scale: Array
-    ranges: Array
     error: Array
     error_spread: Array
+    n_samples: int
 
     @single_threaded_blas
     def std(self, X: Array, outputs: Array) -> Array:
@@ -127,6 +127,17 @@ class ErrorBars:
         parts = ((member.share, *member(X)) for member in self.members)
         return np.sum([share * (v + (f - outputs) ** 2) for share, f, v in parts], axis=0)
 
+    @single_threaded_blas
+    def std_of_mean(self, X: Array, mean: Array) -> Array:
+        """Standard deviations (q,) of the mean (q,) of the outputs at X (K, d), without noise."""
+        total = np.zeros_like(mean)
+        for member in self.members:
+            parts = [(f.sum(axis=0), J.sum(axis=0)) for _, f, J in _linearisations(member, X)]
+            f, J = (np.sum(part, axis=0) / len(X) for part in zip(*parts, strict=True))
+            open_ = member.noise**2 * np.sum((J @ member.factor.T) ** 2, axis=1)
+            total += member.share * (open_ + (f - mean) ** 2)
+        return self.scale * np.sqrt(total)
+
     def factor(self, coverage: float) -> Array:
         """Standard deviations (q,) of the mixture that cover a share of the targets.
 
@@ -134,15 +145,9 @@ class ErrorBars:
         """
         n = len(self.scores)
         levels = np.arange(n + 1) / (n + 1)
-        tail = norm.ppf((1 + coverage) / 2) / norm.ppf((1 + levels[-1]) / 2)
+        tail = ndtri((1 + coverage) / 2) / ndtri((1 + levels[-1]) / 2)
         columns = (np.append(0.0, column) for column in self.scores.T)
         return max(tail, 1.0) * np.array([np.interp(coverage, levels, c) for c in columns])
-
-    def outside(self, X: Array) -> Mask:
-        """Which entries of X (K, d) lie outside of what was seen in training."""
-        low, high = self.ranges
-        room = 1e-9 * (high - low)
-        return np.asarray((low - room > X) | (high + room < X))
 
     def log_density(self, X: Array, y: Array) -> Array:
         """Logarithms (K, q) of the densities of targets y (K, q) in the mixture."""
@@ -151,9 +156,10 @@ class ErrorBars:
 
     def facts(self) -> dict[str, Any]:
         """Plain values for a file."""
-        names = ("scores", "scale", "ranges", "error", "error_spread")
+        names = ("scores", "scale", "error", "error_spread")
         return {
             **{name: getattr(self, name).tolist() for name in names},
+            "n_samples": self.n_samples,
             "members": [
                 {
                     "net": list(m.topology.sizes),
@@ -169,9 +175,8 @@ class ErrorBars:
     def from_facts(cls, facts: Mapping[str, Any], topology: Topology) -> ErrorBars:
         """Those of ``facts``, for a model of this topology."""
         members = tuple(_read_member(part, topology) for part in read_objects(facts, "members"))
-        d, q = topology.n_inputs, topology.n_outputs
-        shapes = {"scores": (-1, q), "scale": (q,), "ranges": (2, d)}
-        shapes |= {"error": (q,), "error_spread": (q,)}
+        q = topology.n_outputs
+        shapes = {"scores": (-1, q), "scale": (q,), "error": (q,), "error_spread": (q,)}
         arrays = {
             name: _shaped(name, read_array(facts, name, len(shape)), shape)
             for name, shape in shapes.items()
@@ -179,7 +184,7 @@ class ErrorBars:
         total = sum(member.share for member in members)
         if not members or not len(arrays["scores"]) or not np.isclose(total, 1):
             raise ValueError("error bars must have scores, and members with shares that sum to 1.")
-        return cls(members, **arrays)
+        return cls(members, **arrays, n_samples=int(read_number(facts, "n_samples")))
 
 
 def _read_member(facts: Mapping[str, Any], topology: Topology) -> Member:
@@ -348,7 +353,7 @@ def _calibrated(
     n_effective = data.total_weight**2 / np.sum(weights**2)
     if len(data) < MIN_SAMPLES:
         levels = np.arange(1, N_SCORES + 1) / (N_SCORES + 1)
-        kept = np.tile(t.ppf((1 + levels) / 2, max(len(data) - 1, 1))[:, None], scores.shape[1])
+        kept = np.tile(stdtrit(max(len(data) - 1, 1), (1 + levels) / 2)[:, None], scores.shape[1])
         scale = np.ones(scores.shape[1])
     else:
         kept = np.column_stack([_quantiles(column, weights) for column in scores.T])
@@ -357,9 +362,9 @@ def _calibrated(
         members=tuple(members),
         scores=kept,
         scale=np.maximum(scale, NO_NOISE),
-        ranges=np.array([data.X.min(axis=0), data.X.max(axis=0)]),
         error=error,
         error_spread=spread / np.maximum(2 * error, NO_NOISE) / np.sqrt(n_effective),
+        n_samples=len(data),
     )
 
 

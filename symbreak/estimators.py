@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
 
@@ -38,7 +37,12 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_n_features, _check_sample_weight
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    check_array,
+    check_X_y,
+)
 
 from symbreak._support.checks import (
     MAX_MAGNITUDE,
@@ -47,16 +51,21 @@ from symbreak._support.checks import (
     check_unmasked,
     check_vectors,
 )
-from symbreak._support.frames import check_columns, column_names
+from symbreak._support.frames import check_columns, column_labels, column_names
 from symbreak._support.progress import progress_bar
 from symbreak._support.random import stream
 from symbreak.activations import ACTIVATIONS
 from symbreak.inspection import is_constant
 from symbreak.methods import find_method
 from symbreak.models import Model
-from symbreak.problems import Problem, Scaling, Task
+from symbreak.problems import Encoding, Problem
+from symbreak.problems._cells import is_plain
+from symbreak.problems._problem import Task
+from symbreak.problems._tables import short
 from symbreak.topology import Topology
-from symbreak.training import RunRecord, log_loss, n_effective_parameters, train
+from symbreak.training import RunRecord, train
+from symbreak.training._committee import split
+from symbreak.training._last_step import log_loss, n_effective_parameters
 
 __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
 
@@ -100,6 +109,10 @@ PARAMETERS = """
         n_networks: Different networks are averaged into one, so many at most: by default 8 of a
             size that was chosen, else 1.
         max_neurons: Hidden neurons of the result at most, whatever it is made of.
+        categorical_features: Columns of levels. ``"from_dtype"``: those of frames (of pandas,
+            polars or pyarrow) that hold text or categories. Or indices, names or a mask of columns
+            that are levels, too. Levels, dates and missing values become inputs by an ``Encoding``
+            that ``model_`` keeps, see docs/data-files.md. ``None``: all columns must be numbers.
         n_jobs: Starts at the same time, in threads; -1 is one per core. Inside a
             ``joblib.parallel_config`` with a cluster's backend, such as ``"dask"``, they go there.
             The model is the same.
@@ -163,6 +176,7 @@ class EvolvedNetwork(BaseEstimator):
         "output_shift": ["boolean"],
         "n_networks": [None, Interval(Integral, 1, None, closed="left")],
         "max_neurons": [None, Interval(Integral, 1, None, closed="left")],
+        "categorical_features": [None, StrOptions({"from_dtype"}), "array-like"],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -183,6 +197,7 @@ class EvolvedNetwork(BaseEstimator):
         output_shift: bool = True,
         n_networks: int | None = None,
         max_neurons: int | None = None,
+        categorical_features: Any = "from_dtype",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -199,6 +214,7 @@ class EvolvedNetwork(BaseEstimator):
         self.output_shift = output_shift
         self.n_networks = n_networks
         self.max_neurons = max_neurons
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -232,32 +248,56 @@ class EvolvedNetwork(BaseEstimator):
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
         """What scikit-learn makes of X (K, d), or of X and y; it would take dates for numbers."""
-        check_columns("X", X)
+        reset = options.get("reset", True)
+        if reset:
+            self._encoding = self._learned(X)
         for targets in y:
             check_unmasked("y", targets)
-        if not options.get("reset", True) and len(getattr(X, "shape", ())) == 2:
+        if not reset and len(getattr(X, "shape", ())) == 2:
             _check_n_features(self, X, reset=False)  # before a warning about names
+        if self._encoding is not None:
+            validate_data(self, X, reset=options.pop("reset", True), skip_check_array=True)
+            encoded = self._encoding(_columns(X))
+            check = check_X_y if y else check_array
+            return check(encoded, *y, dtype=np.float64, estimator=self, **options)
+        check_columns("X", X)
         try:
             with np.errstate(invalid="ignore"):  # in its sums of large numbers
                 return validate_data(self, X, *y, dtype=np.float64, **options)
         except OverflowError:
             raise ValueError("X and y must be below 1.8e308 in magnitude; rescale them.") from None
 
+    def _learned(self, X: Any) -> Encoding | None:
+        """How columns that are no plain numbers become inputs; None if there are none of these."""
+        chosen = self.categorical_features
+        if chosen is None or len(names := column_names(X) or _numbered(X)) == 0:
+            return None
+        levels = [] if isinstance(chosen, str) else _chosen(chosen, names)
+        columns = _columns(X)
+        if not levels and all(map(is_plain, columns.values())):
+            return None
+        encoding = Encoding.learn(columns, levels)
+        if encoding.left_out:
+            said = "; ".join(short([f"{name} {why}" for name, why in encoding.left_out.items()]))
+            warnings.warn(f"Columns that are left out: {said}.", stacklevel=6)
+        return encoding
+
+    def __sklearn_tags__(self) -> Any:
+        """Missing values and levels are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = True
+        return tags
+
     def _fit(self, X: Array, y: NDArray[Any], weights: Array | None, names: Names = ()) -> Self:
         """Fit targets (K, q), or labels (K,)."""
-        previous = getattr(self, "members_", None) if self.warm_start else None
+        previous = getattr(self, "model_", None) if self.warm_start else None
         if previous is None:  # should this fit fail: its classes must not name old outputs
             self.__dict__.pop("model_", None)
-            self.__dict__.pop("members_", None)
         self._n_fits = 1 if previous is None else self._n_fits + 1
         seed = self._seed()
         problem = self._problem(*self._divide((X, y, weights), seed), names)
-        hidden, n_networks, initial = None, self.n_networks, None
-        if previous is None:
-            hidden = "auto" if self._chooses_size else None
-        else:
-            problem, initial = self._continued(previous, problem)
-            n_networks = n_networks or len(previous)
+        if previous is not None:
+            self._check_continued(previous, problem)
         bar = progress_bar(f"{len(problem.train):,} samples", self.max_time)
         with bar if self.verbose else nullcontext() as show:
             record = train(
@@ -267,11 +307,11 @@ class EvolvedNetwork(BaseEstimator):
                 max_time=None if self.max_time is None else min(self.max_time, MAX_TIME),
                 seed=seed,
                 threads=joblib.effective_n_jobs(self.n_jobs),
-                initial=initial,
+                initial=previous,
                 executor=self._executor(),
                 callback=show,
-                hidden=hidden,
-                n_networks=n_networks,
+                hidden="auto" if self._chooses_size else None,
+                n_networks=self.n_networks,
                 max_neurons=self.max_neurons,
             )
         self._learn(problem, record)
@@ -316,8 +356,9 @@ class EvolvedNetwork(BaseEstimator):
             validation=validation,
             output_shift=self.output_shift,
             alpha=self.alpha,
-            feature_names=tuple(getattr(self, "feature_names_in_", ())),
+            feature_names=self._feature_names,
             target_names=names,
+            encoding=self._encoding,
         )
 
     @property
@@ -333,29 +374,28 @@ class EvolvedNetwork(BaseEstimator):
             return (min(NEURONS, most),)
         return tuple(sizes) if np.iterable(sizes) else (sizes,)
 
-    def _continued(self, previous: tuple[Model, ...], problem: Problem) -> tuple[Problem, Array]:
-        """The problem, and where a warm start begins: previous hidden layers, for inputs anew.
+    @property
+    def _feature_names(self) -> Names:
+        """Names of the inputs of the network."""
+        if self._encoding is not None:
+            return tuple(feature.name for feature in self._encoding.features)
+        return tuple(getattr(self, "feature_names_in_", ()))
 
-        A size and a ridge that were chosen stay.
-        """
+    def _check_continued(self, previous: Model, problem: Problem) -> None:
+        """Refuse a warm start that cannot begin from the previous network."""
         if find_method(self.method).polish == "none":
             raise ValueError(
                 f"warm_start polishes the previous network, and method={self.method!r} is a search "
                 "alone. Set method='auto'."
             )
-        net = previous[0].topology
-        if self._chooses_size:
-            sizes = (problem.topology.n_inputs, *net.hidden, problem.topology.n_outputs)
-            problem = replace(problem, topology=Topology(sizes, problem.topology.activation))
-            if self.size_path_ and self._task == "regression":
-                problem = replace(problem, alpha=self.alpha_)
-        if net != problem.topology:
+        ours, theirs = split(previous)[0].topology, problem.topology
+        if self._chooses_size:  # it stays
+            theirs = Topology((theirs.n_inputs, *ours.hidden, theirs.n_outputs), theirs.activation)
+        if ours != theirs and self._encoding is None:
             raise ValueError(
                 "warm_start can only be used with the inputs, layers and outputs of the previous "
-                f"call to fit. Previously {net}, now {problem.topology}."
+                f"call to fit. Previously {ours}, now {theirs}."
             )
-        initial = np.array([_rescaled_theta(member, problem.inputs) for member in previous])
-        return problem, initial[0] if len(initial) == 1 else initial
 
     def _executor(self) -> Executor | None:
         """Starts go to the cluster of a joblib backend, such as Dask's; threads do at home."""
@@ -437,13 +477,30 @@ def raw_layers(model: Model) -> tuple[list[Array], list[Array]]:
     return coefs, biases
 
 
-def _rescaled_theta(model: Model, inputs: Scaling) -> Array:
-    """The ``theta`` (D,) of the same hidden layers for inputs that are normalised otherwise."""
-    theta = model.theta.copy()
-    first, before = model.topology.layers(theta)[0], model.inputs
-    first[:, -1] += first[:, :-1] @ ((inputs.mean - before.mean) / before.scale)
-    first[:, :-1] *= inputs.scale / before.scale
-    return theta
+def _numbered(X: Any) -> Names:
+    """Names for the columns of an array of floats, which may have gaps."""
+    floats = isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.ndim == 2
+    return tuple(f"x{i}" for i in range(1, 1 + X.shape[1])) if floats else ()
+
+
+def _columns(X: Any) -> dict[str, Any]:
+    """Columns of a frame, or an array, by name."""
+    if column_labels(X):
+        return {str(label): X[label] for label in column_labels(X)}
+    return dict(zip(_numbered(X := np.asarray(X, dtype=np.float64)), X.T, strict=True))
+
+
+def _chosen(columns: Any, names: Names) -> list[str]:
+    """Names of columns that are given by name, by index, or by a mask."""
+    chosen = np.asarray(columns)
+    if chosen.dtype.kind in "OUT":
+        return [str(name) for name in chosen]
+    try:
+        return np.asarray(names, dtype=object)[chosen].tolist()
+    except IndexError:
+        raise ValueError(
+            f"categorical_features must be columns of X, by name, index or mask, got {columns!r}."
+        ) from None
 
 
 def _counting_samples(X: Array, y: NDArray[Any], sample_weight: Any) -> Samples:
@@ -503,11 +560,9 @@ class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, EvolvedNetwork):
 
         These are those of the noise and of what the data leave open: docs/error-bars.md.
         """
-        if return_std:
-            check_is_fitted(self)
-            return self.model_.predict(self._validated(X, reset=False), return_std=True)
-        outputs = self._outputs(X)
-        return outputs[:, 0] if self._y_is_1d else outputs
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        return self.model_.predict(X, return_std=True) if return_std else self.model_.predict(X)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Lower and upper ends, (K,) or (K, q), of intervals with a share of the targets."""
@@ -549,8 +604,8 @@ class EvolvedMLPClassifier(ClassifierMixin, EvolvedNetwork):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels (K,): the likeliest."""
-        best = self._outputs(X).argmax(axis=1)
-        return self.classes_[best]
+        check_is_fitted(self)
+        return self.model_.predict(self._validated(X, reset=False)).astype(self.classes_.dtype)
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (K, q) of the classes, in the order of ``classes_``."""
@@ -572,7 +627,7 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evol
         """Train the network to give back X (K, d)."""
         X = self._validated(X, order="C")
         X, _, weights = _counting_samples(X, X, sample_weight)
-        return self._fit(X, X, weights, tuple(getattr(self, "feature_names_in_", ())))
+        return self._fit(X, X, weights, self._feature_names)
 
     @property
     def _code_layer(self) -> int:

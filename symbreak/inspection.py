@@ -1,12 +1,15 @@
-"""What a model is worth: its scores on data, and how much each input matters to it."""
+"""What a model is worth: its scores on data, and what each input does to its outputs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from symbreak._support.checks import Array, check_kind
+from symbreak._support.checks import Array, IntArray, check_count, check_kind
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem
 
@@ -16,6 +19,12 @@ N_POINTS, SEED = 2_000, 0
 FLAT = 1e-3
 #: Numbers that are held at a time.
 BLOCK = 2**20
+#: What a line of an origin can show.
+SCALARS = (str, int, float, bool)
+#: Points of a curve of effects, between which quantiles of the data, and samples it averages over.
+N_EFFECT, ENDS, N_SAMPLES = 25, (0.01, 0.99), 200
+#: How often a column is shuffled.
+N_SHUFFLES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +36,66 @@ class Score:
         error: ``Model.error``: share misclassified, or mean squared error in normalised targets.
         rmse: Root of the mean squared error (q,) in the units of the targets; empty for classes.
         r2: Coefficient of determination (q,), NaN where a target is constant; empty for classes.
+        spread: Standard errors (q,) of ``rmse``, or (1,) of ``error`` for classes.
     """
 
     n: int
     error: float
     rmse: Array
     r2: Array
+    spread: Array
+
+
+#: What is known of training samples as if they had not been seen, by its key among scores.
+LEFT_OUT = "left out"
+
+
+def recorded_scores(model: Model) -> dict[str, Score]:
+    """What was measured when the model was trained; empty if nothing was.
+
+    Besides the sets of its problem there is ``"left out"``, for models with error bars: how well
+    each training sample is predicted by the network without it, to first order.
+    """
+    found = {}
+    facts = model.origin.get("scores", {})
+    for name, part in facts.items() if isinstance(facts, Mapping) else ():
+        with suppress(TypeError, ValueError, KeyError):  # a file may hold anything
+            arrays = (np.array(part[key], dtype=np.float64) for key in ("rmse", "r2", "spread"))
+            found[str(name)] = Score(int(part["n"]), float(part["error"]), *arrays)
+    return found
+
+
+def with_scores(model: Model, problem: Problem) -> Model:
+    """The model with its scores on the sets of a problem in its origin, and the ranges of it."""
+    found, bars = scores(model, problem), model.error_bars
+    if bars is not None:
+        error = bars.error * model.targets.scale
+        spread = bars.error_spread * model.targets.scale
+        mean = float(np.mean(bars.error**2))
+        found[LEFT_OUT] = Score(bars.n_samples, mean, error, 1 - bars.error**2, spread)
+    facts = {name: {k: _plain(v) for k, v in vars(one).items()} for name, one in found.items()}
+    ranges = np.array([problem.train.X.min(axis=0), problem.train.X.max(axis=0)])
+    return replace(model, ranges=ranges, origin={**model.origin, "scores": facts})
+
+
+def _plain(value: Any) -> Any:
+    """For a file, which has no NaN."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return [None if np.isnan(x) else x for x in value.tolist()]
+
+
+def origin_in_words(model: Model, most: int = 20) -> list[tuple[str, str]]:
+    """Where a model came from, but for its scores: names and short texts, of ``most`` facts."""
+    lines = []
+    for name, value in list(model.origin.items())[:most]:
+        if isinstance(value, Mapping) and name != "scores":
+            parts = [f"{k} {v}" for k, v in list(value.items())[:10] if isinstance(v, SCALARS)]
+            value = ", ".join(parts)
+        if isinstance(value, SCALARS):  # a file may hold anything else too
+            text = f"{value:.4g}" if isinstance(value, float) else str(value)
+            lines.append((str(name), text if len(text) <= 200 else f"{text[:200]} ..."))
+    return lines
 
 
 def scores(model: Model, problem: Problem) -> dict[str, Score]:
@@ -45,17 +108,25 @@ def scores(model: Model, problem: Problem) -> dict[str, Score]:
 def _score(model: Model, problem: Problem, data: Dataset) -> Score:
     """The score on one data set, weighted; the model may have been scaled by other data."""
     outputs = model.outputs(problem.inputs.undo(data.X))
+    n_effective = float(len(data))
+    if data.weights is not None:
+        n_effective = data.total_weight**2 / np.sum(data.weights**2)
     if model.classes:
         wrong = outputs.argmax(axis=1) != data.y.argmax(axis=1)
         error = float(np.average(wrong, weights=data.weights))
-        return Score(len(data), error, np.empty(0), np.empty(0))
+        spread = np.sqrt([error * (1 - error) / n_effective])
+        return Score(len(data), error, np.empty(0), np.empty(0), spread)
     residuals = (outputs - problem.targets.undo(data.y)) / problem.targets.scale
     squares = np.average(residuals**2, axis=0, weights=data.weights)
     mean = np.average(data.y, axis=0, weights=data.weights)
     variance = np.average((data.y - mean) ** 2, axis=0, weights=data.weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         r2 = np.where(variance > 0, 1 - squares / variance, np.nan)
-    return Score(len(data), float(squares.mean()), np.sqrt(squares) * problem.targets.scale, r2)
+    spread = np.average((residuals**2 - squares) ** 2, axis=0, weights=data.weights) / n_effective
+    rmse, tiny = np.sqrt(squares), np.finfo(float).tiny
+    spread = np.sqrt(spread) / np.maximum(2 * rmse, tiny)
+    scale = problem.targets.scale
+    return Score(len(data), float(squares.mean()), scale * rmse, r2, scale * spread)
 
 
 def is_constant(model: Model, problem: Problem) -> bool:
@@ -96,3 +167,103 @@ def _slopes(model: Model, x: Array) -> Array:
     for layer, step in zip(layers[:0:-1], steps[-2::-1], strict=True):
         slopes = (layer[:, :-1].T @ slopes) * step
     return layers[0][:, :-1].T @ slopes
+
+
+class Effect(NamedTuple):
+    """What one column of the data does to the predictions, whatever the others are.
+
+    Attributes:
+        name: Of the column.
+        levels: Of a category; empty of numbers.
+        is_date: Whether values are days since 1970.
+        values: (n,) of the column in its units, or places of the levels.
+        means: (n, q) predictions, averaged over samples that are as they are but for this column
+            (partial dependence).
+        std: Standard deviations (n, q) of the means, by what the data leave open; NaN of a model
+            without error bars.
+        share: Share (q,) of the variance of the predictions that this column explains alone.
+        shuffled: ``Model.error`` where the column is shuffled among the samples, on the last set
+            of the problem: the larger it is, the more the model needs the column.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    is_date: bool
+    values: Array
+    means: Array
+    std: Array
+    share: Array
+    shuffled: float
+
+
+def effects(model: Model, problem: Problem, n: int = 12) -> list[Effect]:
+    """What the columns do that a model is most sensitive to, at most ``n``, the most needed first.
+
+    Args:
+        model: The network.
+        problem: With the data that it is looked at with, in general those of its training.
+        n: How many columns.
+    """
+    check_kind("model", model, Model, "such as record.model")
+    check_kind("problem", problem, Problem, "as load_problem makes")
+    check_count("n", n, 1)
+    matter = np.bincount(model.owners, sensitivity(model).mean(axis=1))
+    found = [_effect(model, problem, int(c)) for c in np.argsort(-matter)[:n]]
+    return sorted(found, key=lambda effect: -effect.shuffled)
+
+
+def _effect(model: Model, problem: Problem, column: int) -> Effect:
+    mine = np.flatnonzero(model.owners == column)
+    every = problem.inputs.undo(problem.train.X)
+    X = every[np.unique(np.linspace(0, len(every) - 1, min(len(every), N_SAMPLES)).astype(int))]
+    levels, values, patterns = _patterns(model, every[:, mine], column)
+    means, std = np.full((2, len(values), model.topology.n_outputs), np.nan)
+    for i, pattern in enumerate(patterns):
+        X[:, mine] = pattern
+        means[i] = model.outputs(X).mean(axis=0)
+        if model.error_bars is not None:
+            normal = model.targets(means[i][None])[0]
+            std[i] = model.error_bars.std_of_mean(model.inputs(X), normal) * model.targets.scale
+    alone = _nearest(means, patterns, every[:, mine])
+    whole = np.maximum(model.outputs(every).var(axis=0), np.finfo(float).tiny)
+    share = np.minimum(alone.var(axis=0) / whole, 1.0)
+    shuffled = float(np.mean(list(_shuffled(model, problem, mine))))
+    dated = model.encoding is not None and model.encoding.columns[column].kind == "date"
+    return Effect(model.columns[column], levels, dated, values, means, std, share, shuffled)
+
+
+def _patterns(model: Model, X: Array, column: int) -> tuple[tuple[str, ...], Array, Array]:
+    """Levels, values (n,) and inputs (n, m) of a column; the data have X (K, m) of it."""
+    coded = model.encoding.columns[column] if model.encoding is not None else None
+    if coded is not None and coded.levels:
+        levels = coded.levels + ("others",) * coded.rare
+        values = np.arange(float(len(levels)))
+    else:
+        seen = np.unique(X[:, 0])
+        low, high = np.quantile(X[:, 0], ENDS)
+        levels = ()
+        values = seen if len(seen) <= N_EFFECT else np.linspace(low, high, N_EFFECT)
+    if coded is None:
+        return levels, values, values[:, None]
+    assert model.encoding is not None
+    codes = np.tile([c.fill for c in model.encoding.columns], (len(values), 1))
+    codes[:, column] = values
+    return levels, values, model.encoding.inputs(codes)[:, model.owners == column]
+
+
+def _nearest(means: Array, patterns: Array, X: Array) -> Array:
+    """The effect (K, q) at each sample X (K, m): that of the nearest of the patterns (n, m)."""
+    scale = np.maximum(X.std(axis=0), np.finfo(float).tiny)
+    rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), N_POINTS)).astype(int))
+    distances = (((X[rows, None] - patterns) / scale) ** 2).sum(axis=2)
+    nearest: Array = means[distances.argmin(axis=1)]
+    return nearest
+
+
+def _shuffled(model: Model, problem: Problem, mine: IntArray) -> Iterator[float]:
+    """Errors on the last set of samples, where some inputs are shuffled among them."""
+    data, rng = list(problem.parts.values())[-1], np.random.default_rng(SEED)
+    for _ in range(N_SHUFFLES):
+        X = data.X.copy()
+        X[:, mine] = X[rng.permutation(len(X))][:, mine]
+        yield _score(model, problem, Dataset(X, data.y, data.weights)).error

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from symbreak._support.checks import check_choice, check_population, check_text, shown, unknown
-from symbreak.optimizers import CMAES, DE, Optimizer, Restarts
+from symbreak.optimizers import CMAES, DE, LSHADE, Optimizer, Restarts
 from symbreak.problems import Problem
 from symbreak.symmetry import (
     AssignmentBreaking,
@@ -121,6 +121,8 @@ _METHODS: dict[str, Method] = {
     "CMA-ES-IPOP-SB-LA": Method(
         Restarts, _SWEEPS, {"replace_mean": True}, family="CMA-ES-IPOP", role="variant"
     ),
+    "L-SHADE": Method(LSHADE, NoBreaking, family="L-SHADE", role="plain"),
+    "L-SHADE-SB-LA": Method(LSHADE, _SWEEPS, family="L-SHADE", role="variant"),
     "auto": Method(DE, _SWEEPS, _WHOLE_TRIALS, family="auto", role="plain", polish="restarts"),
 }
 

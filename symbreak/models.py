@@ -7,7 +7,8 @@ file from which nothing can be executed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,8 @@ from symbreak._model_file import (
 from symbreak._support.blas import single_threaded_blas
 from symbreak._support.checks import (
     Array,
+    IntArray,
+    Mask,
     as_matrix,
     check_choice,
     check_finite,
@@ -46,8 +49,9 @@ from symbreak._support.writing import write_text
 from symbreak.activations import find_activation
 from symbreak.error_bars import ErrorBars
 from symbreak.network import hidden_outputs, mean_square
-from symbreak.problems import Dataset, Encoding, Scaling, Task
-from symbreak.problems._problem import label_array
+from symbreak.problems import Dataset, Encoding, Scaling
+from symbreak.problems._problem import Task, label_array
+from symbreak.problems._tables import short
 from symbreak.topology import Topology, check_solved
 
 #: What is applied to the weighted sums of the outputs: nothing, the paper's tanh for classes that
@@ -56,6 +60,10 @@ Output = Literal["linear", "tanh", "softmax"]
 
 #: A larger file is not a small network.
 MAX_FILE = 64 * 2**20
+#: Beyond a range by more than this part of it, inputs are far outside; and what is rounding.
+ROOM, ROUNDING = 0.1, 1e-9
+#: More names are not told.
+MAX_NAMES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +84,7 @@ class Model:
         origin: Where it came from: problem, method, seed, evaluations, error, versions.
         encoding: How the columns of a table become the inputs; None if they are numbers.
         error_bars: How sure its predictions are; None if that is not known.
+        ranges: Least and largest normalised inputs (2, d) of training; None if not known.
     """
 
     topology: Topology
@@ -91,6 +100,7 @@ class Model:
     origin: Mapping[str, Any] = field(default_factory=dict)
     encoding: Encoding | None = None
     error_bars: ErrorBars | None = None
+    ranges: Array | None = None
 
     def __post_init__(self) -> None:
         check_choice("task", self.task, get_args(Task))
@@ -115,6 +125,8 @@ class Model:
         if self.encoding is not None:
             check_kind("encoding", self.encoding, Encoding, "as Encoding.learn makes")
             self._check_inputs((1, len(self.encoding.features)))
+        if self.ranges is not None:
+            self._check_shape("ranges", self.ranges, (2, net.n_inputs))
 
     def _check_classes(self) -> None:
         check_kind("classes", self.classes, tuple, "of labels")
@@ -164,14 +176,17 @@ class Model:
         Columns of a frame are found by name, and those that the model does not read are left out;
         they are taken as they stand if the frame or the model has no names, or the model has but
         ``x1, x2, ...``, of a file without a header, and the frame none of these. A model with an
-        ``encoding`` takes the raw table, see ``encode``.
+        ``encoding`` takes the raw table, see ``encode``. Columns with values far outside of what
+        training saw (``outside``) are named in a warning.
 
         Raises:
             ValueError: if X lacks a column, or does not hold finite numbers.
         """
-        outputs = self.outputs(X)
+        inputs = self.normalised_inputs(X)
+        outputs = self._of_normalised(inputs)
+        self._warn_if_outside(inputs)
         if return_std:
-            bars, inputs = self.check_error_bars(), self.normalised_inputs(X)
+            bars = self.check_error_bars()
             std = self.targets.scale * bars.std(inputs, self.targets(outputs))
             return _one_or_more(outputs), _one_or_more(std)
         if self.classes:
@@ -185,8 +200,9 @@ class Model:
         training that were left out.
         """
         check_real("coverage", coverage, 0.01, 0.999)
-        bars, outputs = self.check_error_bars(), self.outputs(X)
-        inputs = self.normalised_inputs(X)
+        bars, inputs = self.check_error_bars(), self.normalised_inputs(X)
+        outputs = self._of_normalised(inputs)
+        self._warn_if_outside(inputs)
         half = self.targets.scale * bars.half_width(inputs, self.targets(outputs), coverage)
         return _one_or_more(outputs - half), _one_or_more(outputs + half)
 
@@ -197,13 +213,57 @@ class Model:
         usual = "train gives them to networks of regression on your own data"
         raise ValueError(f"the model has no error bars: {self.origin.get('no_error_bars', usual)}.")
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of a table that it reads; x1, x2, ... if they have no names."""
+        if self.encoding is not None:
+            return self.encoding.names
+        return self.feature_names or tuple(f"x{i + 1}" for i in range(self.topology.n_inputs))
+
+    @property
+    def owners(self) -> IntArray:
+        """For each input of the network (d,) the column that it is made of."""
+        if self.encoding is None:
+            return np.arange(self.topology.n_inputs)
+        return np.array([feature.column for feature in self.encoding.features])
+
+    def outside(self, X: ArrayLike) -> Mask:
+        """Which ``columns`` (K, n) of inputs X are far outside of what training saw.
+
+        That is, beyond its range by more than a tenth of that. All are inside if that is not known.
+        """
+        return self._outside(self.normalised_inputs(X))
+
+    def _outside(self, inputs: Array) -> Mask:
+        found = np.zeros((len(inputs), len(self.columns)), dtype=bool)
+        if self.ranges is not None:
+            low, high = self.ranges
+            room = ROOM * (high - low) + ROUNDING
+            beyond = (inputs < low - room) | (inputs > high + room)
+            np.logical_or.at(found.T, self.owners, beyond.T)
+        return found
+
+    def _warn_if_outside(self, inputs: Array) -> None:
+        """The same words for the same columns, which Python shows once."""
+        columns = np.flatnonzero(self._outside(inputs).any(axis=0))
+        if len(columns):
+            names = ", ".join(self.columns[i] for i in columns[:MAX_NAMES])
+            warnings.warn(
+                f"Far outside of what training saw, where the network guesses: {names}"
+                f"{' and others' if len(columns) > MAX_NAMES else ''}.",
+                stacklevel=3,
+            )
+
     def outputs(self, X: ArrayLike) -> Array:
         """Outputs (K, q): targets in the units of the data, or a score for each class.
 
         The largest score is that of the likeliest class; scores are probabilities if ``output`` is
         ``"softmax"``. Columns are found as ``predict`` finds them.
         """
-        z = self.weighted_sums(self.normalised_inputs(X))
+        return self._of_normalised(self.normalised_inputs(X))
+
+    def _of_normalised(self, inputs: Array) -> Array:
+        z = self.weighted_sums(inputs)
         if self.output == "softmax":
             z = np.exp(z - z.max(axis=1, keepdims=True))
             return z / z.sum(axis=1, keepdims=True)
@@ -227,6 +287,35 @@ class Model:
         matrix = as_matrix("X", take_columns("X", X, self.feature_names))
         self._check_inputs(matrix.shape)
         return matrix
+
+    def theta_for(self, names: Sequence[str], inputs: Scaling) -> Array:
+        """The hidden layers, ``theta``, for inputs that are named, or scaled, otherwise.
+
+        They are found by name, if both have names. What the model does not know counts for
+        nothing, and what is gone as if it were at its mean.
+
+        Raises:
+            ValueError: if they have nothing in common.
+        """
+        ours, theirs = list(self.feature_names), list(names)
+        if not ours or not theirs:  # as they stand
+            ours, theirs = (
+                [f"x{i + 1}" for i in range(len(s.mean))] for s in (self.inputs, inputs)
+            )
+            theirs = theirs if len(theirs) == len(ours) else []
+        new = [i for i, name in enumerate(theirs) if name in ours]
+        old = [ours.index(theirs[i]) for i in new]
+        if not new:
+            few = ", ".join(short(ours))
+            raise ValueError(
+                f"the model has inputs {few}, none of which is among those of the data."
+            )
+        layer, n = self.topology.layers(self.theta)[0], len(inputs.mean)
+        scale, mean = self.inputs.scale[old], self.inputs.mean[old]
+        first = np.zeros((len(layer), n + 1))
+        first[:, new] = layer[:, old] * (inputs.scale[new] / scale)
+        first[:, -1] = layer[:, -1] + layer[:, old] @ ((inputs.mean[new] - mean) / scale)
+        return np.concatenate([first.ravel(), self.theta[layer.size :]])
 
     def _check_inputs(self, shape: tuple[int, ...]) -> None:
         if shape[1] != (d := self.topology.n_inputs):
@@ -346,6 +435,8 @@ class Model:
             facts["encoding"] = self.encoding.to_json()
         if self.error_bars is not None:
             facts["error_bars"] = self.error_bars.facts()
+        if self.ranges is not None:
+            facts["ranges"] = self.ranges.tolist()
         return json.dumps(facts, indent=1, allow_nan=False) + "\n"
 
     @classmethod
@@ -372,6 +463,7 @@ class Model:
             read_mapping(facts, "origin"),
             Encoding.from_json(facts["encoding"]) if "encoding" in facts else None,
             None if bars is None else ErrorBars.from_facts(bars, topology),
+            read_array(facts, "ranges", 2) if "ranges" in facts else None,
         )
 
 

@@ -1,9 +1,11 @@
 """Polishes from their beginning to their end, with all that can be known of them."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 from symbreak import LeastSquares, Model, Run
-from symbreak._polish import EvidencePolisher, Polisher
+from symbreak._polish._evidence import EvidencePolisher
+from symbreak._polish._polisher import Polisher
 
 
 def polish(start, problem, **options):
@@ -23,6 +25,12 @@ def searched(problem, method="auto", **options):
     while not run.finished:
         run.step()
     return run.record()
+
+
+def bare(model):
+    """The model without what it is given in the end of a training."""
+    origin = {key: value for key, value in model.origin.items() if key != "scores"}
+    return replace(model, error_bars=None, ranges=None, origin=origin)
 
 
 def _finished(polisher):

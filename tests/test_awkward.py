@@ -28,7 +28,8 @@ from symbreak.experiments import Store, StoreError, StudySpec, check_store, merg
 from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.inspection import scores, sensitivity
 from symbreak.optimizers import Optimizer
-from symbreak.problems import Dataset, Scaling, read_arrays, read_problem, read_table
+from symbreak.problems import Dataset, Scaling, read_problem, read_table
+from symbreak.problems._array_tables import read_arrays
 from symbreak.training import Run
 
 RNG = np.random.default_rng(0)

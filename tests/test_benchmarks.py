@@ -37,7 +37,8 @@ MOMENTS = {
     "peers": ({"BUDGET": 1_200, "process": in_this_process}, "--repeats 1"),
     "polish": ({"CASES": {"sinc": 8}}, "--repeats 1"),
     "posteriors": ({}, "{folder} {folder}"),
-    "rule": ({"PAPER": ("syn5",), "LARGEST": (), "REPLAYS": 2}, "--seconds 0"),
+    "rule": ({"PAPER": ("syn5",), "TABLES": (), "LARGEST": (), "REPLAYS": 2}, "--seconds 0"),
+    "tables": ({"FOLDS": 2, "NET": (2,), "METHODS": ("symbreak",)}, "run --data tips --repeats 1"),
     "time_to_target": (
         {"WARM_UP": 0.01, "PATIENCE": 0.1},
         "--problems syn5 --scout 0.01 --tries 1 --limit 0.01 --stops 1",
@@ -78,7 +79,7 @@ def test_a_benchmark_runs_to_its_end(name, monkeypatch, tmp_path, capsys):
     if name == "posteriors":
         draw_a_posterior(tmp_path)
     monkeypatch.setattr(sys, "argv", [name, *words.format(folder=tmp_path).split()])
-    if name in ("generalisation", "posteriors"):
+    if name in ("generalisation", "posteriors", "tables"):
         monkeypatch.setattr(script, "RESULTS", tmp_path / "results.json")
     if name == "posteriors":
         monkeypatch.setattr(script, "PAGE", tmp_path / "page.md")

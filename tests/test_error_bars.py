@@ -1,6 +1,7 @@
 """How sure a prediction is."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from symbreak import LeastSquares, Model, Problem, train
 from symbreak.activations import ACTIVATIONS
 from symbreak.error_bars import NoErrorBarsError, Optimum, error_bars_of
+from symbreak.inspection import recorded_scores, scores
 from symbreak.network import hidden_outputs, linearised
 from symbreak.topology import Topology
 
@@ -144,9 +146,29 @@ def test_optima_that_disagree_make_the_band_wider():
 def test_what_was_not_seen_in_training_is_known():
     X, y = table()
     model = trained(X, y).model
-    rows = np.array([[X.min()], [X.max()], [X.max() + 0.1], [-40]])
-    bars = model.check_error_bars()
-    assert bars.outside(model.normalised_inputs(rows))[:, 0].tolist() == [False, False, True, True]
+    rows = np.array([[X.min()], [X.max()], [X.max() + 0.1 * np.ptp(X) + 1e-3], [-40]])
+    assert model.outside(rows)[:, 0].tolist() == [False, False, True, True]
+    for call in (model.predict, model.predict_interval, Model.from_json(model.to_json()).predict):
+        with pytest.warns(UserWarning, match=r"Far outside of what training saw.*: x1\."):
+            call(rows)
+    with warnings.catch_warnings(action="error"):
+        model.predict(rows[:2])
+
+
+def test_what_was_measured_in_training_stays_with_the_model():
+    X, y = table(120)
+    problem = Problem.from_arrays(X[:80], y[:80], hidden=(3,), test=(X[80:], y[80:]))
+    model = Model.from_json(train(problem, max_evaluations=4_000).model.to_json())
+    known, now = recorded_scores(model), scores(model, problem)
+    assert list(known) == ["training", "test", "left out"]
+    for name, score in now.items():
+        assert {k: np.all(v == vars(known[name])[k]) for k, v in vars(score).items()}
+    residuals = y[80:] - model.predict(X[80:])
+    again = [
+        np.sqrt(np.mean(r**2)) for r in np.random.default_rng(0).choice(residuals, (4_000, 40))
+    ]
+    assert known["test"].spread[0] == pytest.approx(np.std(again), rel=0.15)  # the bootstrap's
+    assert known["training"].rmse < known["left out"].rmse
 
 
 @pytest.mark.parametrize(

@@ -439,7 +439,7 @@ def test_classes_on_two_spirals_are_told_apart():
 
 
 BAD = {
-    "NaN": lambda X, y: (np.where(X > 1001, np.nan, X), y),
+    "infinite": lambda X, y: (np.where(X > 1001, np.inf, X), y),
     "lengths": lambda X, y: (X, y[1:]),
     "one dimension": lambda X, y: (X[:, 0], y),
     "no samples": lambda X, y: (X[:0], y[:0]),
@@ -475,7 +475,7 @@ def test_dates_are_no_numbers_and_are_refused_with_their_column(estimator, other
     targets = labels if estimator is EvolvedMLPClassifier else y
     for refused in (dated, pytest.importorskip("polars").from_pandas(dated)):
         with pytest.raises(ValueError, match=message):
-            estimator().fit(refused, targets)
+            estimator(categorical_features=None).fit(refused, targets)
     with pytest.raises(ValueError, match=r"^X must hold numbers, got datetime64\["):
         estimator().fit(dated[["c"]].to_numpy(), targets)
     found = fitted(estimator, frame, targets, max_evaluations=400, hidden_layer_sizes=(1,))
@@ -486,14 +486,60 @@ def test_dates_are_no_numbers_and_are_refused_with_their_column(estimator, other
             getattr(found, method)(dated, *more)
 
 
+def raw_frame():
+    """Levels, booleans, dates and gaps, and a target that needs all of them."""
+    rng = np.random.default_rng(3)
+    grade, ok, x = rng.choice([*"abc"], 90), rng.random(90) < 0.5, rng.normal(size=90)
+    y = 2 * (grade == "b") + ok + np.where(x > 1, 0, x)
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(90), unit="D")
+    columns = {"grade": grade, "ok": ok, "x": np.where(x > 1, np.nan, x), "day": day}
+    return pd.DataFrame(columns).astype({"grade": "category"}), y
+
+
 @quickly
-def test_missing_values_in_a_frame_are_refused_in_the_words_of_scikit_learn():
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_levels_booleans_dates_and_gaps_of_frames_are_inputs(kind):
+    frame, y = raw_frame()
+    given = frame if kind == "pandas" else pytest.importorskip("polars").from_pandas(frame)
+    model = fitted(EvolvedMLPRegressor, given, y, max_evaluations=1_500, warm_start=True)
+    assert model.score(given, y) > 0.99
+    assert model.feature_names_in_.tolist() == ["grade", "ok", "x", "day"]
+    kept = Model.from_json(model.model_.to_json())
+    assert kept.predict(given).tolist() == model.predict(given).tolist()
+    new = frame.head(5).assign(grade="z")
+    with pytest.warns(UserWarning, match="not seen in training: grade z") as warned:
+        model.predict(new)
+    assert len(warned) == 1
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(given[["ok", "grade", "x", "day"]])
+    more = frame.assign(grade=np.where(frame.index % 9, frame["grade"].astype(str), "d"))
+    model.set_params(max_evaluations=10).fit(more, y)  # a level more: the rest goes on
+    assert model.score(more, y) > 0.7
+
+
+@quickly
+def test_missing_values_are_filled_unless_all_columns_must_be_numbers():
     X, y, _ = table()
-    frame = pd.DataFrame(X, columns=list("abc")).astype({"a": "Float64"})
-    assert fitted(EvolvedMLPRegressor, frame, y, max_evaluations=400).n_features_in_ == 3
-    frame.loc[3, "a"] = pd.NA
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        EvolvedMLPRegressor().fit(frame, y)
+    gaps = np.where(X > 1001, np.nan, X)
+    frame = pd.DataFrame(gaps, columns=list("abc")).astype({"a": "Float64"})
+    for data in (gaps, frame):
+        model = fitted(EvolvedMLPRegressor, data, y, max_evaluations=400)
+        assert model.n_features_in_ == 3
+        assert np.isfinite(model.predict(data)).all()
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            EvolvedMLPRegressor(categorical_features=None).fit(data, y)
+
+
+@quickly
+@pytest.mark.parametrize("chosen", [[0], ["a"], [True, False]])
+def test_columns_can_be_named_as_levels(chosen):
+    zone = np.arange(60.0) % 3
+    frame = pd.DataFrame({"a": zone, "b": np.arange(60.0)})
+    data = frame if chosen == ["a"] else frame.to_numpy()
+    model = fitted(EvolvedMLPRegressor, data, zone == 1, categorical_features=chosen)
+    assert model.model_.encoding.columns[0].levels == ("0", "1", "2")
+    with pytest.raises(ValueError, match="categorical_features must be columns of X"):
+        EvolvedMLPRegressor(categorical_features=[7]).fit(frame, zone)
 
 
 @pytest.mark.parametrize(

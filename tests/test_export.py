@@ -1,22 +1,28 @@
 """Exports give the numbers of the model, whatever it is called."""
 
 import ctypes
+import io
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
+import warnings
 
 import mpmath
 import numpy as np
+import openpyxl
+import pandas as pd
 import pytest
 
 from symbreak import Topology
 from symbreak.activations import ACTIVATIONS
-from symbreak.export import to_c, to_latex, to_onnx, to_python
+from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
+from symbreak.export._parts import identifiers
 from symbreak.models import Model
 from symbreak.network import hidden_outputs
-from symbreak.problems import Scaling
+from symbreak.problems import Encoding, Scaling
 
 #: What injects code where it is not escaped.
 NASTY = (
@@ -60,6 +66,39 @@ MODELS = {
     "deep": random_model("3-2-7-1-3-2", "sin"),
     "softmax": random_model("3-4-5", "logistic", output="softmax"),
     "tanh outputs": random_model("3-4-2", output="tanh", shift=False),
+}
+
+
+def raw_table(n=200, seed=2):
+    """Columns of every kind, with gaps, names that need care, and rare levels."""
+    rng = np.random.default_rng(seed)
+    sizes = pd.Categorical(rng.choice(["s", "m", "l"], n), categories=["s", "m", "l"], ordered=True)
+    day = pd.Timestamp("2020-03-01") + pd.to_timedelta(rng.integers(0, 1500 * 1440, n), unit="min")
+    columns = {
+        "grade": rng.choice(["gut", "so la la", "Gut", NASTY[0], "=1+1", None], n),
+        "Gr\u00f6\u00dfe": sizes,
+        "day": day.strftime("%d.%m.%Y %H:%M"),
+        "ok": rng.random(n) < 0.5,
+        "x1": np.where(rng.random(n) < 0.1, np.nan, 1e3 * rng.normal(size=n)),
+        "=A1": rng.normal(size=n),
+    }
+    columns["grade"][:2] = "rare"
+    return pd.DataFrame(columns)
+
+
+def encoded_model(**fields):
+    """A model of a raw table, whose inputs are scaled as those of the table are."""
+    encoding = Encoding.learn(raw_table())
+    names = tuple(feature.name for feature in encoding.features)
+    scaling = Scaling.fit(encoding(raw_table()[2:]))
+    net = f"{len(names)}-4-3"
+    return random_model(net, encoding=encoding, feature_names=names, inputs=scaling, **fields)
+
+
+ENCODED = {
+    "numbers": encoded_model(),
+    "sines": encoded_model(activation="sin"),
+    "classes": encoded_model(output="softmax", classes=("a", "b", NASTY[5])),
 }
 
 
@@ -277,7 +316,7 @@ def test_logistic_neurons_that_are_nearly_off_are_exported_exactly(compiled):
         assert np.allclose(values, truth, rtol=1e-14, atol=0)
 
 
-def from_latex(text):
+def from_latex(text, fill=None):
     """A function of one sample that does what the equations say."""
     lines = [line for line in text.splitlines() if "&=" in line and "{i}" not in line]
     code = "\n".join(line.strip().removesuffix(r" \\") for line in lines if "z" not in line)
@@ -285,6 +324,8 @@ def from_latex(text):
         (r"\\cdot 10\^\{(-?\d+)\}", r"* 1e\1"),
         (r"([xhy])_\{(\d+)(?:,(\d+))?\}", r"\1_\2_\3"),
         (r"\\operatorname\{(\w+)\}", r"\1"),
+        (r"\\left\[(x_\d+_) = (\d+)\\right\]", r"(\1 == \2)"),
+        (r"\\left\[x_(\d+_) \\text\{ is missing\}\\right\]", r"missing_\1"),
         (r"\\(left|right)", ""),
         (r"\\,", " * "),
         (r"\\", ""),
@@ -293,10 +334,16 @@ def from_latex(text):
         code = re.sub(found, meant, code)
 
     def outputs(x):
-        scope = {f"x_{i}_": value for i, value in enumerate(x, start=1)}
-        scope |= {"tanh": math.tanh, "sin": math.sin, "softsign": lambda z: z / (1 + abs(z))}
+        lost = np.isnan(x)
+        scope = {f"missing_{i}_": bool(no) for i, no in enumerate(lost, start=1)}
+        values = np.where(lost, fill or x, x).tolist()
+        scope |= {f"x_{i}_": v if fill is None else mpmath.mpf(v) for i, v in enumerate(values, 1)}
+        functions = math if fill is None else mpmath
+        scope |= {name: getattr(functions, name) for name in ("tanh", "sin", "cos", "pi")}
+        scope |= {"softsign": lambda z: z / (1 + abs(z))}
         scope["sigma"] = lambda z: 1 / (1 + math.exp(-z))
-        exec(compile(code, "model.tex", "exec"), scope)
+        with mpmath.workprec(80):  # of the phase of a day, many digits are whole turns
+            exec(compile(code, "model.tex", "exec"), scope)
         return [scope[f"y_{i}_"] for i in range(1, 1 + sum(key.startswith("y_") for key in scope))]
 
     return outputs
@@ -327,7 +374,107 @@ def test_latex_is_readable_and_names_inject_nothing():
         ]
 
 
-def test_a_missing_onnx_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ValueError, match=r"pip install 'symbreak\[onnx\]'"):
-        to_onnx(MODELS["tanh"])
+@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.filterwarnings("ignore:Rare, or not seen")
+def test_exports_take_the_cells_of_raw_tables(name, compiled):
+    model, table = ENCODED[name], raw_table(100, seed=5)
+    table.loc[3, "grade"] = "new"
+    expected, codes = model.outputs(table), model.encoding.codes(table)
+    found = {}
+    python = executed(to_python(model))["outputs"]
+    cells = table.astype(object).where(table.notna(), None).to_numpy().tolist()
+    found["python"] = np.array([python(row) for row in cells])
+    found["c"] = c_outputs(compiled(model), model, codes)
+    formula = from_latex(to_latex(model, 17), [column.fill for column in model.encoding.columns])
+    found["latex"] = np.array([formula(row) for row in codes.tolist()], dtype=np.float64)
+    if model.classes:
+        powers = np.exp(found["latex"])
+        found["latex"] = powers / powers.sum(axis=1, keepdims=True)
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
+    found["onnx"] = session.run(["y"], {"x": codes})[0]
+    for kind, outputs in found.items():
+        assert np.abs(outputs - expected).max() < 1e-12 * np.abs(expected).max(), kind
+
+
+def by_libreoffice(paths):
+    """What is beside each label of the first sheets, as LibreOffice computes it."""
+    if (program := shutil.which("soffice")) is None:
+        pytest.skip("LibreOffice (soffice) is not installed")
+    done = paths[0].parent / "done"
+    options = [f"-env:UserInstallation=file://{done}", "--headless", "--convert-to", "xlsx"]
+    command = [program, *options, "--outdir", done, *paths]
+    subprocess.run(command, check=True, timeout=300, capture_output=True)
+    books = [openpyxl.load_workbook(done / path.name, data_only=True) for path in paths]
+    return [{a.value: b.value for a, b, *_ in book["model"].iter_rows()} for book in books]
+
+
+def by_formulas(paths):
+    """The same, as the package formulas computes it, of the last workbook alone: it is slow."""
+    formulas = pytest.importorskip("formulas", reason="formulas is not installed")
+    with warnings.catch_warnings(action="ignore"):
+        solved = formulas.ExcelModel().loads(str(paths[-1])).finish().calculate()
+    values = {
+        str(key).partition("!")[2]: found.value[0, 0]
+        for key, found in solved.items()
+        if getattr(found, "value", None) is not None and "'!B" in str(key)
+    }
+    rows = openpyxl.load_workbook(paths[-1])["model"].iter_rows()
+    return [{a.value: values.get(b.coordinate) for a, b, *_ in rows}]
+
+
+def filled_in(model, row, path):
+    """A workbook with a row of a raw table in its named cells."""
+    book = openpyxl.load_workbook(io.BytesIO(to_excel(model)))
+    cells = {name: cell for name, (cell,) in row.astype(object).where(row.notna(), None).items()}
+    cells["day"] = pd.to_datetime(cells["day"], dayfirst=True).to_pydatetime()
+    names = identifiers(model.encoding.names)
+    for name, cell in zip(names, cells.values(), strict=True):
+        place = book.defined_names[f"in_{name}"].attr_text.replace("$", "")
+        book["model"][place.partition("!")[2]].value = cell
+    book.save(path)
+
+
+@pytest.mark.parametrize("compute", [by_libreoffice, by_formulas])
+def test_workbooks_compute_what_models_do(compute, tmp_path):
+    row = raw_table(1, seed=8)
+    row["day"], row["grade"], row["x1"] = "24.12.2023 18:00", "Gut", np.nan
+    models = {**MODELS, **ENCODED}
+    paths = [tmp_path / f"{i}.xlsx" for i in range(len(models))]
+    for path, model in zip(paths, models.values(), strict=True):
+        if model.encoding is None:
+            path.write_bytes(to_excel(model))
+        else:
+            filled_in(model, row, path)
+    computed = compute(paths)
+    for found, model in zip(computed, list(models.values())[-len(computed) :], strict=True):
+        X = model.inputs.mean[None] if model.encoding is None else row
+        expected = model.outputs(X)[0]
+        size = max(magnitudes(model, model.encode(X)).max(), 1)
+        labels = [f"probability of {c}" if model.output == "softmax" else c for c in model.classes]
+        labels = labels or [f"y{i + 1}" for i in range(len(expected))]
+        assert np.abs([found[label] for label in labels] - expected).max() < 1e-12 * size
+        assert found["check: largest difference"] < 1e-12 * size
+        assert found.get("class") == (model.predict(X)[0] if model.classes else None)
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_names_stay_text_in_a_workbook(nasty):
+    names = (nasty, "=1+1", "=cmd|' /C calc'!A0")
+    book = openpyxl.load_workbook(io.BytesIO(to_excel(random_model(feature_names=names))))
+    assert [book["model"].cell(row, 1).data_type for row in (5, 6)] == ["s", "s"]
+
+
+def test_levels_are_names_in_c():
+    source = to_c(ENCODED["numbers"], "net")
+    assert "enum { net_Gr_e__s, net_Gr_e__m, net_Gr_e__l };" in source
+    (grades,) = re.findall(r"enum \{ (net_grade__.*) \};", source)
+    assert sorted(grades.split(", ")) == sorted(set(grades.split(", ")))
+    assert "net_grade__so_la_la" in grades
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    for package, extra, export in (("onnx", "onnx", to_onnx), ("openpyxl", "excel", to_excel)):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ValueError, match=rf"pip install 'symbreak\[{extra}\]'"):
+            export(MODELS["tanh"])

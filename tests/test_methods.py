@@ -24,10 +24,11 @@ def test_the_table_holds_the_papers_eight_names_and_ours():
     assert list(METHODS) == [
         *("DE", "DE-INV-SB", "DE-SB", "DE-SB-BF", "DE-SB-LA", "DE-SB-LA-W"),
         *("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB", "CMA-ES-SB-BF"),
-        *("CMA-ES-SB-LA", "CMA-ES-SB-LA-P", "CMA-ES-IPOP", "CMA-ES-IPOP-SB-LA", "auto"),
+        *("CMA-ES-SB-LA", "CMA-ES-SB-LA-P", "CMA-ES-IPOP", "CMA-ES-IPOP-SB-LA"),
+        *("L-SHADE", "L-SHADE-SB-LA", "auto"),
     ]
     plain = [name for name, row in METHODS.items() if row.breaking is NoBreaking]
-    assert plain == ["DE", "CMA-ES", "CMA-ES-IPOP"]
+    assert plain == ["DE", "CMA-ES", "CMA-ES-IPOP", "L-SHADE"]
 
 
 def test_the_population_size_is_the_problems_own_unless_given():

@@ -15,7 +15,7 @@ import numpy as np
 
 from symbreak._polish import _step_kernels as kernels
 from symbreak._support.checks import Array, check_finite
-from symbreak.optimizers._state import State, check_saved, saved_value
+from symbreak._support.state import State, check_saved, saved_value
 
 
 class Curvature:

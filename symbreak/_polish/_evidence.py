@@ -23,7 +23,8 @@ from symbreak._polish._step_kernels import LARGE
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array
 from symbreak.network import ROUNDING, held
-from symbreak.problems import FIRST_GUESS, Problem
+from symbreak.problems import Problem
+from symbreak.problems._problem import FIRST_GUESS
 
 #: Limits of the ridge.
 ALPHA_RANGE = (1e-10, 1e10)

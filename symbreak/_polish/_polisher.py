@@ -17,10 +17,10 @@ from symbreak._polish._curvature import Curvature
 from symbreak._polish._linearisation import Linearisation
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array, check_count, check_finite, check_real, check_theta
+from symbreak._support.state import State, check_saved, reading_state
 from symbreak.network import MIN_OVER_ROUNDING, ROUNDING, held
-from symbreak.optimizers import State
-from symbreak.optimizers._state import check_saved, reading_state
-from symbreak.problems import Problem, Ridge
+from symbreak.problems import Problem
+from symbreak.problems._problem import Ridge
 from symbreak.topology import Topology
 
 #: First damping in the paper's ball and without one, and that at which a step is given up.

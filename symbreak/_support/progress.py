@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,39 +14,48 @@ from rich.progress import Progress as Bars
 
 
 @contextmanager
-def progress_bar(name: str, max_time: float | None) -> Iterator[Callable[[Any], None]]:
-    """A bar on standard error, and a callback that moves it ten times a second."""
+def progress_bar(
+    name: str,
+    max_time: float | None,
+    console: Console | None = None,
+    stop: threading.Event | None = None,
+) -> Iterator[Callable[[Any], None]]:
+    """A bar, by default on standard error, and a callback that moves it ten times a second.
+
+    Of a run that ends by time, it shows the time. In the end it is full, unless there was a stop,
+    and says what the callback was given last, be it progress or a string.
+    """
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description:<13}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
-        TextColumn("{task.fields[error]}"),
+        TextColumn("{task.fields[says]}"),
         TimeElapsedColumn(),
     )
     started = shown = time.monotonic()
-    last: Any = None
-    with Bars(*columns, console=Console(stderr=True)) as bars:
-        task = bars.add_task(name, total=1.0, error="")
+    done, last = 0.0, None
+    with Bars(*columns, console=console or Console(stderr=True)) as bars:
+        task = bars.add_task(name, total=1.0, says="")
 
-        def show(progress: Any) -> None:
-            nonlocal shown, last
-            last = progress
-            if (now := time.monotonic()) - shown < 0.1 and not progress.doing:
+        def show(news: Any) -> None:
+            nonlocal done, shown, last
+            last, now = news, time.monotonic()
+            if isinstance(news, str) or (now - shown < 0.1 and not news.doing):
                 return
-            shown = now
-            spent = progress.n_evaluations / progress.max_evaluations
+            shown, done = now, news.n_evaluations / news.max_evaluations
             if max_time is not None:
-                spent = max(spent, (now - started) / max_time)
-            bars.update(task, completed=spent, error=_in_words(progress))
+                done = max(done, (now - started) / max_time)
+            bars.update(task, completed=done, says=_in_words(news))
 
         yield show
+        stopped = stop is not None and stop.is_set()
         if last is not None:  # much may have happened since the bar moved
-            bars.update(task, completed=1.0, error=_in_words(last))
+            bars.update(task, completed=done if stopped else 1.0, says=_in_words(last))
 
 
-def _in_words(progress: Any) -> str:
-    if progress.doing:
-        return str(progress.doing)
-    n = progress.n_starts  # none where a method has no restarts
+def _in_words(news: Any) -> str:
+    if isinstance(news, str):
+        return news
+    n = 0 if news.doing else news.n_starts  # none where a method has no restarts
     starts = f", {n} start{'' if n == 1 else 's'}" if n else ""
-    return f"{progress.in_words}{starts}"
+    return f"{news.in_words}{starts}"

@@ -18,7 +18,7 @@ from symbreak._support.checks import (
 )
 from symbreak.analysis._data_charts import NEGATIVE, POSITIVE
 from symbreak.analysis._style import GREY, styled, titled
-from symbreak.symmetry import AlignedDraws
+from symbreak.symmetry._draws import AlignedDraws
 from symbreak.symmetry.networks import Comparison
 
 #: More draws of a weight would hide each other.

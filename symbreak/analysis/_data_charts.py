@@ -82,7 +82,7 @@ def fit_chart(fit: Fit, name: str) -> alt.TopLevelMixin:
     inputs, targets = _names(model)
     chart: Any
     if model.classes:
-        chart = _regions(model, X, y) if n_inputs == 2 else _confusion(model, problem)
+        chart = _regions(model, X, y) if n_inputs == 2 else confusion_chart(model, problem)
     elif model.task == "autoencoding" and n_inputs > 1:
         both = np.concatenate([X, model.outputs(X)])
         frame = _rounded(**{f"x{i}": column for i, column in enumerate(both.T)})
@@ -91,13 +91,13 @@ def fit_chart(fit: Fit, name: str) -> alt.TopLevelMixin:
     elif n_inputs == 2 and n_outputs == 1:
         chart = _fields(model, X, y)
     else:
-        rows = _points(model, problem)
+        rows = fit_points(model, problem)
         rows = rows[rows["output"] == 0]
         single = n_inputs == 1
         chart = (
             _curve(model, rows, 0, inputs[0], targets[0])
             if single
-            else _predicted(rows, targets[0])
+            else predicted_chart(rows, targets[0])
         )
     return styled(chart.properties(title=titled("Data and best fit", name)))
 
@@ -132,17 +132,19 @@ def training_chart(
     panels = _fits(model, problem)
     if model.classes:
         name = list(problem.parts)[-1]
-        panels = [_confusion(model, problem).properties(title=_panel(f"classes of the {name} set"))]
+        panels = [
+            confusion_chart(model, problem).properties(title=_panel(f"classes of the {name} set"))
+        ]
     columns = 3 if len(panels) < 3 else 2  # several targets stand below each other
     # cross-entropy, which makes probabilities, comes after the search and is another error
     name = "error of the search" if model.output == "softmax" else "error"
     last = _convergence(*curve, f"{name} with its ridge" if ridge else name)
     sizes = [_sizes(size_path)] if size_path else []
     chart = alt.concat(*panels, *sizes, last, columns=columns)
-    title = alt.TitleParams(
+    heading = alt.TitleParams(
         problem.name, subtitle=f"{model.topology} network, {model.task}", anchor="start", offset=12
     )
-    return styled(chart.properties(title=title))
+    return styled(chart.properties(title=heading))
 
 
 def _sizes(path: Sequence[Size]) -> Any:
@@ -229,20 +231,20 @@ def _thin(n: int, most: int = MAX_POINTS) -> IntArray:
 
 def _fits(model: Model, problem: Problem) -> list[Any]:
     """Two panels for each target."""
-    frame, ((x_name, *_), targets) = _points(model, problem), _names(model)
+    frame, ((x_name, *_), targets) = fit_points(model, problem), _names(model)
     panels: list[Any] = []
     for j, name in enumerate(targets[:MAX_TARGETS]):
         rows = frame[frame["output"] == j]
         if model.topology.n_inputs == 1:
             panels.append(_curve(model, rows, j, x_name, name).properties(title=_panel("fit")))
-            panels.append(_residuals(rows, "x", x_name, name))
+            panels.append(residual_chart(rows, "x", x_name, name))
         else:
-            panels.append(_predicted(rows, name).properties(title=_panel("fit")))
-            panels.append(_residuals(rows, "predicted", f"predicted {name}", name))
+            panels.append(predicted_chart(rows, name).properties(title=_panel("fit")))
+            panels.append(residual_chart(rows, "predicted", f"predicted {name}", name))
     return panels
 
 
-def _points(model: Model, problem: Problem) -> pd.DataFrame:
+def fit_points(model: Model, problem: Problem) -> pd.DataFrame:
     """A row for each sample and output, evenly thinned if there are many."""
     frames = []
     n = MAX_POINTS // len(problem.parts)
@@ -250,8 +252,12 @@ def _points(model: Model, problem: Problem) -> pd.DataFrame:
         rows = _thin(len(data), n)
         X, y = problem.inputs.undo(data.X[rows]), problem.targets.undo(data.y[rows])
         outputs = model.outputs(X)
+        if model.error_bars is not None:
+            low, high = (np.reshape(end, outputs.shape) for end in model.predict_interval(X))
         for j in range(min(y.shape[1], MAX_TARGETS)):
             columns = {"x": X[:, 0], "true": y[:, j], "predicted": outputs[:, j]}
+            if model.error_bars is not None:
+                columns["half"] = (high - low)[:, j] / 2
             frames.append(pd.DataFrame({"set": name, "output": j, **columns}))
     frame = pd.concat(frames, ignore_index=True)
     frame["residual"] = frame["true"] - frame["predicted"]
@@ -277,7 +283,7 @@ def _axis(field: str, title: str, **scale: Any) -> dict[str, Any]:
     return {"shorthand": f"{field}:Q", "title": title, "scale": scaled, "axis": axis}
 
 
-def _predicted(rows: pd.DataFrame, name: str) -> Any:
+def predicted_chart(rows: pd.DataFrame, name: str) -> Any:
     """Predicted over true values; all would be on the line if all were right."""
     both = np.concatenate([rows["true"], rows["predicted"]])
     ends = pd.DataFrame({"true": [both.min(), both.max()], "predicted": [both.min(), both.max()]})
@@ -286,7 +292,11 @@ def _predicted(rows: pd.DataFrame, name: str) -> Any:
         "x": alt.X(**_axis("true", f"true {name}")),
         "y": alt.Y(**_axis("predicted", f"predicted {name}")),
     }
-    return alt.layer(line.encode(**axes), _marks(rows).encode(**axes))
+    layers = [line.encode(**axes), _marks(rows).encode(**axes)]
+    if "low" in rows:
+        bars = alt.Chart(rows).mark_rule(color=GREY, opacity=0.3)
+        layers.insert(1, bars.encode(axes["x"], alt.Y("low:Q"), alt.Y2("high:Q")))
+    return alt.layer(*layers)
 
 
 def _curve(model: Model, rows: pd.DataFrame, output: int, x_name: str, name: str) -> Any:
@@ -298,7 +308,7 @@ def _curve(model: Model, rows: pd.DataFrame, output: int, x_name: str, name: str
     return alt.layer(_marks(rows).encode(**axes), line)
 
 
-def _residuals(rows: pd.DataFrame, field: str, title: str, name: str) -> Any:
+def residual_chart(rows: pd.DataFrame, field: str, title: str, name: str) -> Any:
     """True minus predicted values."""
     zero = alt.Chart(pd.DataFrame({"residual": [0.0]})).mark_rule(color=GREY, strokeDash=[4, 3])
     y = alt.Y(**_axis("residual", f"{name}: true - predicted"))
@@ -306,7 +316,7 @@ def _residuals(rows: pd.DataFrame, field: str, title: str, name: str) -> Any:
     return alt.layer(zero.encode(y=y), points).properties(title=_panel("residuals"))
 
 
-def _confusion(model: Model, problem: Problem) -> Any:
+def confusion_chart(model: Model, problem: Problem) -> Any:
     """Shares of each true class by predicted class, on the last set there is."""
     data = list(problem.parts.values())[-1]
     predicted = model.outputs(problem.inputs.undo(data.X)).argmax(axis=1)

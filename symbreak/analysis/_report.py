@@ -295,7 +295,7 @@ def _facts(results: Results, name: str) -> str:
     return (
         f"{text}{facts['task'].capitalize()} with a {facts['net']} network: {facts['dim']} "
         f"parameters, {_tables.integer_text(str(facts['n_replicas']))} replicas of every network, "
-        f"{words}, "
+        f"{f'{words}, ' if samples else ''}"
         f"{' or '.join(f'{n:,}' for n in budgets)} evaluations a run."
     )
 

@@ -19,10 +19,11 @@ from symbreak._support.checks import shown
 from symbreak.analysis import _statistics, _targets
 from symbreak.analysis._lineup import Lineup, Style, distinct_styles, drawn, styles_of
 from symbreak.analysis._paper import Agreement, agreement, paper_problems
-from symbreak.experiments import Archive, RunSpec, Store, StoreError, StudySpec
+from symbreak.experiments import Archive, Store, StoreError, StudySpec
 from symbreak.experiments._frames import NAMES
 from symbreak.experiments._identity import Condition, differences
 from symbreak.experiments._run import own_names
+from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._study import built_in_text
 from symbreak.inspection import Score, scores
 from symbreak.models import Model
@@ -215,16 +216,17 @@ class Results:
     @cached_property
     def family_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tests among all methods of each family."""
-        options: Any = {"lineup": self.lineup, "among": "family"}
-        tests = _statistics.kruskal_wallis, _statistics.pairwise
-        return tests[0](self.runs, **options), tests[1](self.runs, **options)
+        return self._tests("family")
 
     @cached_property
     def all_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tests among all methods of each problem."""
-        options: Any = {"lineup": self.lineup, "among": "all"}
+        return self._tests("all")
+
+    def _tests(self, among: _statistics.Among) -> tuple[pd.DataFrame, pd.DataFrame]:
         tests = _statistics.kruskal_wallis, _statistics.pairwise
-        return tests[0](self.runs, **options), tests[1](self.runs, **options)
+        first, second = (test(self.runs, lineup=self.lineup, among=among) for test in tests)
+        return first, second
 
     @cached_property
     def ranks(self) -> _statistics.Ranks | None:
@@ -390,7 +392,8 @@ def _best_run(runs: pd.DataFrame) -> pd.Series[Any]:
 def _problem_of(run: pd.Series[Any], results: Results) -> Problem | None:
     """The problem of a run: as its study says, or else the built-in one with that network."""
     if (planned := results.planned.get(str(run["key"]))) is not None:
-        return planned.load_problem()
+        loaded = planned.load_problem()
+        return loaded if isinstance(loaded, Problem) else None  # control has no data
     facts = results.facts[run["problem"]]
     if facts["name"] not in problem_names():
         return None

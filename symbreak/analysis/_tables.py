@@ -21,7 +21,6 @@ Columns = Mapping[str, str | Callable[[Row], str]]
 def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
     """The tables of a problem: title, text, columns and rows; empty ones are left out."""
     for title, text, frame, columns in (
-        ("Errors", "", results.summary, _ERRORS),
         (
             "Which of two is better, of all methods?",
             "Wilcoxon rank-sum test with Holm's correction over all pairs. The chance is that of a "
@@ -76,8 +75,14 @@ def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
 def error_table(results: Results, problem: str) -> dict[str, Any]:
     """All methods on a problem, the smallest mean first, each tested against that one."""
     part = results.summary[results.summary["problem"] == problem].sort_values("mean")
-    columns = {"method": "method", "mean error": "mean", "deviation": "std", "median": "median"}
-    columns |= {"runs": "n"}
+    columns: dict[str, str | Callable[[Row], str]] = {
+        "method": "method",
+        "mean error": "mean",
+        "deviation": "std",
+        "median": "median",
+        "middle half": _interval("q1", "q3"),
+        "runs": "n",
+    }
     tests = against_best(results, problem)
     words = ""
     if tests:
@@ -178,15 +183,6 @@ def _or(words: str, column: str) -> Callable[[Row], str]:
     return lambda row: words if np.isinf(row[column]) else text_of(row[column])
 
 
-_ERRORS: Columns = {
-    "method": "method",
-    "runs": "n",
-    "mean": "mean",
-    "standard deviation": "std",
-    "median": "median",
-    "middle half": _interval("q1", "q3"),
-    "note": "note",
-}
 _KRUSKAL: Columns = {
     "family": "family",
     "statistic": "statistic",

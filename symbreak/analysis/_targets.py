@@ -1,6 +1,7 @@
 """How many evaluations it takes to reach a target error, as COCO reports it.
 
-Targets are multiples of the best mean training error of any method on the problem. Expected
+Targets are multiples of the best mean training error of any method on the problem, or the goal that
+the problem has. Expected
 running time is Hansen et al.'s: the evaluations of all runs, each until it hits the target or
 ends, divided by the number of hits.
 """
@@ -36,7 +37,9 @@ def target_table(runs: pd.DataFrame, factors: Sequence[float] = FACTORS) -> pd.D
     best = means.loc[means.groupby("problem", sort=False)["error"].idxmin()]
     best = best.rename(columns={"method": "best_method", "error": "best_mean"})
     table = best.merge(pd.DataFrame({"factor": np.array(factors, dtype=np.float64)}), how="cross")
-    return table.assign(target=table["best_mean"] * table["factor"])
+    goals = runs.assign(goal=_column(runs, "goal") if "goal" in runs else np.nan)
+    goal = table["problem"].map(goals.groupby("problem")["goal"].first())
+    return table.assign(target=goal.fillna(table["best_mean"] * table["factor"]))
 
 
 def evaluations_to_targets(

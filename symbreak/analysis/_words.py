@@ -312,8 +312,12 @@ def _own_names(text: str) -> list[str]:
         file = tomllib.loads(text)
     except tomllib.TOMLDecodeError:  # a store may hold any text
         return []
-    files = file.get("data_file")
-    known = files if isinstance(files, dict) else {}
+    files, settings = file.get("data_file"), file.get("problem")
+    known = set(files) if isinstance(files, dict) else set()
+    if isinstance(settings, dict):  # a variant of a problem is as known as that
+        known |= {
+            name for name, table in settings.items() if isinstance(table, dict) and "of" in table
+        }
     names = [[n for n in _list(file.get(key)) if n not in known] for key in ("methods", "problems")]
     return [" ".join(pair) for pair in own_names(*names)]
 

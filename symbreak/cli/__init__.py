@@ -18,7 +18,7 @@ COMMANDS = {
     "train": "Train the network of a problem or of your own data, with one or more methods.",
     "predict": "Predict the targets of new data, in the units of the training data.",
     "inspect": "Show a model: its network, where it came from, and how much each input matters.",
-    "export": "Write a model as C99, as Python without packages, as ONNX or as a formula in LaTeX.",
+    "export": "Write a model as C99, Python, ONNX, a formula in LaTeX or a workbook for Excel.",
     "problems": "List the paper's problems and yours, or draw one.",
     "study": "Run every missing run of a study; safe to stop, kill and start again.",
     "report": "Turn stores, finished or still running, into a page with tables and figures.",

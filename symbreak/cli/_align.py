@@ -13,7 +13,7 @@ from symbreak._support.checks import check_folder
 from symbreak._support.writing import write_bytes, write_text
 from symbreak.cli._console import CHARTS, check_out, console, counted, shown
 from symbreak.models import Model
-from symbreak.problems import read_arrays
+from symbreak.problems._array_tables import read_arrays
 from symbreak.symmetry import networks
 
 #: More neurons of a layer are not listed.

@@ -41,6 +41,11 @@ def fail(message: object, code: int = 2) -> None:
     sys.exit(code)
 
 
+def plain() -> bool:
+    """Whether the terminal knows letters of ASCII only."""
+    return not console.encoding.lower().startswith("utf")
+
+
 def shown(text: object) -> str:
     """What users named, to be printed: no markup in it counts, and no control character."""
     printable = (c if c.isprintable() else ascii(c)[1:-1] for c in str(text))

@@ -11,15 +11,15 @@ import typer
 from symbreak._support.checks import check_choice
 from symbreak._support.writing import write_bytes
 from symbreak.cli._console import check_out, console, shown
-from symbreak.export import to_c, to_latex, to_onnx, to_python
+from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
 from symbreak.models import Model
 
-SUFFIXES = {"c": ".c", "python": ".py", "onnx": ".onnx", "latex": ".tex"}
+SUFFIXES = {"c": ".c", "python": ".py", "onnx": ".onnx", "latex": ".tex", "excel": ".xlsx"}
 
 
 def export_command(
     model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
-    to: Annotated[str, typer.Option(help="c, python, onnx or latex.")],
+    to: Annotated[str, typer.Option(help="c, python, onnx, latex or excel.")],
     out: Annotated[
         Path | None, typer.Option(help="The file to write (default: the model's name)")
     ] = None,
@@ -29,9 +29,9 @@ def export_command(
     ),
     digits: Annotated[int, typer.Option(min=1, max=17, help="Of a number in LaTeX.")] = 5,
 ) -> None:
-    """Write a model as C99, as Python without packages, as ONNX or as a formula in LaTeX.
+    """Write a model as C99, Python, ONNX, a formula in LaTeX or a workbook for Excel.
 
-    The scalings of the data are in it.
+    The scalings of the data are in it, and what becomes of levels, dates and missing values.
     """
     check_choice("format", to, SUFFIXES)
     network = Model.load(model)
@@ -44,6 +44,7 @@ def export_command(
         "python": lambda: to_python(network),
         "onnx": lambda: to_onnx(network),
         "latex": lambda: to_latex(network, digits),
+        "excel": lambda: to_excel(network),
     }
     content = exports[to]()
     content = content.encode("ascii") if isinstance(content, str) else content

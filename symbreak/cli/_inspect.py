@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+import shlex
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table
+from rich.table import Table as Lines
 
-from symbreak.cli._console import CHARTS, check_out, console, few, shown
-from symbreak.inspection import sensitivity
+from symbreak.cli._console import CHARTS, check_out, console, few, plain, shown
+from symbreak.cli._predict import choose_inputs, inputs_of
+from symbreak.cli._scores import print_scores
+from symbreak.inspection import origin_in_words, recorded_scores, scores, sensitivity
 from symbreak.models import Model
+from symbreak.problems import Dataset, Problem, read_table
+from symbreak.problems._files import default_targets
+from symbreak.problems._tables import Table
 
 #: More rows, or longer strings, are not read.
 MAX_INPUTS, MAX_NEURONS, MAX_TEXT = 20, 7, 40
 WIDTH, NARROWEST = 60, 5
-SCALARS = (str, int, float, bool)
 
 
 def inspect_command(
@@ -27,9 +33,23 @@ def inspect_command(
         Path | None,
         typer.Option(help="Draw the network with its weights (.html, .svg, .png, .pdf)."),
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A table with its inputs and targets.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page on it and the data (.html).")
+    ] = None,
 ) -> None:
-    """Show a model: its network, where it came from, and how much each input matters."""
+    """Show a model: its network, where it came from, and how much each input matters.
+
+    With --data also how good it is on that table, which is taken for new rows.
+    """
     network = Model.load(model)
+    if page is not None:
+        check_out("--page", page, ".html")
+        if data is None:
+            raise ValueError("--page needs a table to show the model with: --data FILE.")
+        from symbreak.analysis import write_model_page
     if plot is not None:
         check_out("--plot", plot, *CHARTS)
         from symbreak.analysis import network_chart, save_chart
@@ -40,6 +60,17 @@ def inspect_command(
     console.print(drawing(network), markup=False)
     console.print()
     _print_sensitivity(network)
+    found, problem = recorded_scores(network), None
+    if data is not None:
+        problem = problem_of(network, read_table(data))
+        found["this table"] = scores(network, problem)["training"]
+    if found:
+        console.print()
+        print_scores(network, found)
+    if page is not None and problem is not None:
+        command = shlex.join(["symbreak", *sys.argv[1:]])
+        write_model_page(network, problem, page, command=command, seen=False)
+        console.print(f"Written to {shown(page)}")
     if plot is not None:
         console.print(f"Drawn in {shown(plot)}")
 
@@ -54,41 +85,56 @@ def _print_facts(model: Model) -> None:
     }
     if model.classes:
         facts["classes"] = few([str(label)[:MAX_TEXT] for label in model.classes], 10)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table = Lines(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True, max_width=16, overflow="ellipsis")
     table.add_column(overflow="fold")
     if model.encoding is not None:
         facts["columns"] = "; ".join(line[:200] for line in model.encoding.in_words[:MAX_INPUTS])
-    for name, value in (*facts.items(), *_flat(model.origin)):
+    for name, value in (*facts.items(), *origin_in_words(model, MAX_INPUTS)):
         table.add_row(shown(name), shown(value))
     console.print(table)
 
 
-def _flat(origin: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Facts of an origin as lines; numbers in four digits, tables in one line."""
-    lines = []
-    for name, value in list(origin.items())[:MAX_INPUTS]:
-        if isinstance(value, Mapping):
-            parts = [f"{k} {v}" for k, v in list(value.items())[:10] if isinstance(v, SCALARS)]
-            value = ", ".join(parts)
-        if isinstance(value, SCALARS):  # a file may hold anything else too
-            text = f"{value:.4g}" if isinstance(value, float) else str(value)
-            lines.append((name, text if len(text) <= 200 else f"{text[:200]} ..."))
-    return lines
+def problem_of(model: Model, table: Table) -> Problem:
+    """A table as the data of a model, all of it, in the model's units."""
+    columns = choose_inputs(model, table)
+    X = inputs_of(model, table, columns)
+    if model.classes:
+        goals = default_targets(table, columns)
+        labels = table.labels(goals[-1])
+        y = (labels[:, None] == np.array(model.classes)).astype(float)
+        if not y.any(axis=1).all():
+            raise ValueError(
+                f"{table.path}: {goals[-1]} must hold the classes of the model, "
+                f"{few([str(label) for label in model.classes])}; "
+                f"{labels[~y.any(axis=1)][0]} is none."
+            )
+    else:
+        goals = list(model.target_names) or default_targets(table, columns)
+        y = model.targets(table.numbers(goals))
+    return Problem(
+        name=table.path.name,
+        topology=model.topology,
+        task=model.task,
+        train=Dataset(model.inputs(X), y),
+        inputs=model.inputs,
+        targets=model.targets,
+        classes=model.classes,
+        feature_names=model.feature_names,
+        target_names=model.target_names,
+        encoding=model.encoding,
+    )
 
 
 def _print_sensitivity(model: Model) -> None:
     """Inputs in the order of how much they matter, as bars."""
-    effects = sensitivity(model).mean(axis=1)
-    names = model.feature_names or tuple(f"x{i + 1}" for i in range(len(effects)))
-    if model.encoding is not None:  # inputs that were made of one column count together
-        owners = [feature.column for feature in model.encoding.features]
-        effects, names = np.bincount(owners, effects), model.encoding.names
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    names = model.columns  # inputs that were made of one column count together
+    effects = np.bincount(model.owners, sensitivity(model).mean(axis=1))
+    table = Lines(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("input", no_wrap=True, max_width=24, overflow="ellipsis")
     table.add_column("sensitivity", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    bar = "#" if _is_plain() else "\u2588"
+    bar = "#" if plain() else "\u2588"
     for i in np.argsort(-effects)[:MAX_INPUTS]:
         length = round(20 * effects[i] / max(effects.max(), 1e-300))
         table.add_row(shown(names[i]), f"{effects[i]:.3g}", bar * length)
@@ -100,11 +146,6 @@ def _print_sensitivity(model: Model) -> None:
         "deviations",
         style="dim",
     )
-
-
-def _is_plain() -> bool:
-    """Whether the terminal knows letters of ASCII only."""
-    return not console.encoding.lower().startswith("utf")
 
 
 def drawing(model: Model) -> str:
@@ -128,7 +169,7 @@ def drawing(model: Model) -> str:
 
 
 def _neurons(n: int) -> list[str]:
-    dot, gap = ("o", ":") if _is_plain() else ("\u25cf", "\u22ee")
+    dot, gap = ("o", ":") if plain() else ("\u25cf", "\u22ee")
     if n <= MAX_NEURONS:
         return [dot] * n
     half = MAX_NEURONS // 2
@@ -142,7 +183,7 @@ def _centred(column: list[str], height: int) -> list[str]:
 
 def _line(row: tuple[str, ...], step: int) -> Iterator[str]:
     """Neurons of one line of the drawing, with the lines that join them."""
-    dash, joints = ("-", " |||") if _is_plain() else ("\u2500", " \u251c\u2524\u253c")
+    dash, joints = ("-", " |||") if plain() else ("\u2500", " \u251c\u2524\u253c")
     for left, right in itertools.pairwise(row):
         joint = joints[2 * (left != " ") + (right != " ")]
         half = (step - 2) // 2

@@ -20,8 +20,8 @@ from symbreak._support.frames import choose_columns
 from symbreak._support.writing import write_text
 from symbreak.cli._console import check_out, console, few, shown, split_names
 from symbreak.models import Model
-from symbreak.problems import Table, read_table
-from symbreak.problems._tables import check_known
+from symbreak.problems import read_table
+from symbreak.problems._tables import Table, check_known
 
 #: Samples that go through the network at a time.
 BLOCK = 2**16
@@ -79,7 +79,7 @@ def predict_command(
     if ignored:
         notes.print(f"Ignored: {shown(few(ignored))}")
     with warnings.catch_warnings(record=True) as unseen:
-        X = _inputs(network, table, inputs)
+        X = inputs_of(network, table, inputs)
     for warning in unseen:
         notes.print(shown(warning.message))
     outputs = _outputs(network, X, data)
@@ -114,7 +114,7 @@ def choose_inputs(model: Model, table: Table) -> Sequence[str]:
     return table.names
 
 
-def _inputs(model: Model, table: Table, inputs: Sequence[str]) -> Array:
+def inputs_of(model: Model, table: Table, inputs: Sequence[str]) -> Array:
     """Inputs (K, d) of the network, encoded as in training."""
     if model.encoding is None:
         return table.numbers(inputs, FILL_IN)

@@ -13,7 +13,7 @@ from rich.markup import escape
 from symbreak.cli._console import console
 
 if TYPE_CHECKING:
-    from symbreak.analysis import Report
+    from symbreak.analysis._report import Report
 
 LOOK = 2  # seconds between looks at a store that is watched
 REFRESH = 10  # seconds between looks of an open page
@@ -75,7 +75,7 @@ def _print_watching(page: Path) -> None:
 
 
 def _print_conclusions(report: Report) -> None:
-    from symbreak.analysis import conclusions
+    from symbreak.analysis._words import conclusions
 
     for sentence in conclusions(report.results):
         console.print(escape(sentence))

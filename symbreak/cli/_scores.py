@@ -8,8 +8,8 @@ from rich.table import Table
 
 from symbreak import Problem, RunRecord
 from symbreak._support.checks import Array
-from symbreak.cli._console import console, few, shown
-from symbreak.inspection import scores
+from symbreak.cli._console import console, few, plain, shown
+from symbreak.inspection import LEFT_OUT, Score
 from symbreak.models import Model
 
 #: Headings of the table of methods, in a wide and in a narrow terminal.
@@ -24,6 +24,8 @@ NARROWEST = 60
 FAR, GAP = 50, 20
 #: A range that is this part of its ends is rounding.
 SAME = 1e-9
+#: Sets of samples whose errors say something of new ones.
+UNSEEN = (LEFT_OUT, "test", "this table")
 #: More targets are summed up.
 MAX_TARGETS = 12
 
@@ -116,10 +118,11 @@ def _conventions(record: RunRecord) -> str:
     return f"{record.spread[0, 2]:.0f} to {record.spread[-1, 2]:.1f}"
 
 
-def print_scores(model: Model, problem: Problem, method: str = "") -> None:
+def print_scores(model: Model, found: dict[str, Score], method: str = "") -> None:
     """A line for each set of samples, and for each target if there are several."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(method or "samples", no_wrap=True)
+    sign = "+-" if plain() else "\u00b1"
     several = model.topology.n_outputs > 1 and not model.classes
     if several:
         table.add_column("target", overflow="ellipsis", no_wrap=True, max_width=20)
@@ -127,17 +130,23 @@ def print_scores(model: Model, problem: Problem, method: str = "") -> None:
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     names = model.target_names or tuple(f"y{i + 1}" for i in range(model.topology.n_outputs))
-    found = scores(model, problem)
     for part, score in found.items():
         if model.classes:
-            table.add_row(part, f"{score.n:,}", f"{score.error:.1%}")
+            spread = f" {sign} {score.spread[0]:.1%}" if part in UNSEEN else ""
+            table.add_row(part, f"{score.n:,}", f"{score.error:.1%}{spread}")
             continue
-        for i, (name, rmse, r2) in enumerate(zip(names, score.rmse, score.r2, strict=True)):
+        columns = zip(names, score.rmse, score.r2, score.spread, strict=True)
+        for i, (name, rmse, r2, spread) in enumerate(columns):
             if i < MAX_TARGETS:
                 first = [part, shown(name)] if several else [part]
                 quality = "none" if np.isnan(r2) else f"{r2:.4f}"
-                table.add_row(*first, f"{score.n:,}", f"{rmse:.4g}", quality)
+                error = f"{rmse:.4g}" + (f" {sign} {spread:.2g}" if part in UNSEEN else "")
+                table.add_row(*first, f"{score.n:,}", error, quality)
     _print(table)
+    if LEFT_OUT in found:
+        console.print(
+            f"{LEFT_OUT}: each row of training, predicted without it; {sign} is one standard error"
+        )
     if any(np.isnan(score.r2).any() for score in found.values()):
         console.print("There is no R2 of a target that is the same in all rows.")
     if several and len(names) > MAX_TARGETS:

@@ -19,17 +19,10 @@ from rich.table import Table
 from symbreak._support.checks import check_count, check_real
 from symbreak.cli._console import Imports, console, counted, import_here
 from symbreak.cli._study_view import StudyView, duration
-from symbreak.experiments import (
-    BUILT_IN,
-    Archive,
-    RunSpec,
-    Store,
-    StudyResult,
-    StudySpec,
-    missing_runs,
-    run_study,
-    seconds_per_evaluation,
-)
+from symbreak.experiments import Archive, Store, StudySpec, run_study
+from symbreak.experiments._driver import StudyResult, missing_runs
+from symbreak.experiments._spec import RunSpec, seconds_per_evaluation
+from symbreak.experiments._study import BUILT_IN
 
 
 def study_command(

@@ -11,7 +11,9 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 
 from symbreak.cli._console import console
-from symbreak.experiments import StudySpec, Update, relative_work
+from symbreak.experiments import StudySpec
+from symbreak.experiments._driver import Update
+from symbreak.experiments._spec import relative_work
 
 LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 MEASURE_FOR = 3.0  # seconds before the time left is said

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import shlex
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,12 +38,15 @@ from symbreak.cli._console import (
     split_names,
 )
 from symbreak.cli._train_view import Trained, run_methods
-from symbreak.inspection import is_constant
+from symbreak.inspection import is_constant, recorded_scores, scores
 from symbreak.models import Model
-from symbreak.objectives import LeastSquares, check_threads
-from symbreak.problems import default_targets, read_problem, read_table
+from symbreak.objectives import LeastSquares
+from symbreak.objectives._least_squares import check_threads
+from symbreak.problems import read_problem, read_table
+from symbreak.problems._files import default_targets
 from symbreak.topology import MAX_SIZE
-from symbreak.training import check_networks, make_plan, usual_evaluations
+from symbreak.training._committee import check_networks
+from symbreak.training._recipe import make_plan, usual_evaluations
 
 DEFAULT_METHOD = "auto"
 #: What Python calls an option, and an example of it.
@@ -160,9 +165,12 @@ def train_command(
             metavar="FILE", help="Draw fit, residuals and convergence (.html, .svg, .png, .pdf)"
         ),
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page on the model (.html)")
+    ] = None,
 ) -> None:
     """Train the network of a problem or of your own data, with one or more methods."""
-    _check_files(out, plot)
+    _check_files(out, plot, page)
     import_here(imports)
     reading = {
         "targets": tuple(target),
@@ -196,6 +204,7 @@ def train_command(
     options |= {"n_networks": n if networks else None, "max_neurons": max_neurons}
     options["hidden"] = "auto" if chooses else None
     _say_what(problem, chooses=chooses)
+    _scores.print_extremes(problem)
     stop = threading.Event()
     with deferred_interrupts(stop.set):
         found = run_methods(problem, names, {**options, "max_time": max_time}, stop)
@@ -204,6 +213,8 @@ def train_command(
         _scores.print_records(records, problem, best_record)
         best = next(one for one in found if one.record is best_record)
         _keep(problem, best, best_record.method if len(found) > 1 else "", out, plot)
+        if page is not None and best_record.model is not None:
+            _write_page(best_record.model, problem, page)
     if stop.is_set():
         console.print("Stopped early; this is the best so far.")
         raise typer.Exit(130)
@@ -221,12 +232,15 @@ def _check_methods(problem: Problem, names: list[str], options: dict[str, Any]) 
         make_plan(objective, name, budget, population_size=options["population_size"])
 
 
-def _check_files(out: Path | None, plot: Path | None) -> None:
+def _check_files(out: Path | None, plot: Path | None, page: Path | None) -> None:
     """All that can be wrong with what is written in the end."""
     if out is not None:
         check_out("--out", out, ".json")
     if plot is not None:
         check_out("--plot", plot, *CHARTS)
+    if page is not None:
+        check_out("--page", page, ".html")
+    if plot is not None or page is not None:
         from symbreak.analysis import training_chart  # noqa: F401  (missing now, not in the end)
 
 
@@ -337,15 +351,21 @@ def _keep(
     if best.record.size_path or len(best.record.members) > 1:
         console.print(best.record.size_in_words)
     console.print()
-    _scores.print_scores(model, problem, heading)
+    _scores.print_scores(model, recorded_scores(model) or scores(model, problem), heading)
     if problem.ridge.sets_itself and is_constant(model, problem):
         console.print("It predicts the same for all rows. If they are no noise, try --alpha 0.01.")
-    _scores.print_extremes(problem)
     if out is not None:
         model.save(out)
         console.print(f"Saved in {shown(out)}")
     if plot is not None:
         _draw(model, problem, best.record, best.seen, plot)
+
+
+def _write_page(model: Model, problem: Problem, page: Path) -> None:
+    from symbreak.analysis import write_model_page
+
+    write_model_page(model, problem, page, command=shlex.join(["symbreak", *sys.argv[1:]]))
+    console.print(f"Written to {shown(page)}")
 
 
 def _draw(

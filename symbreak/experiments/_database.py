@@ -14,9 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from symbreak.experiments._columns import APPLICATION_ID, FIRST_FORMAT, FORMAT, TABLES, Row
-from symbreak.experiments._errors import StoreError, translate_errors
+from symbreak.experiments._errors import StoreError
 
 ARCHIVE_HEAD = "archive.json"  # what tells an archive from other folders
+
+#: Parts of SQLite's messages, and ours.
+_MEANINGS = {
+    "disk is full": "the disk is full. Free some space and start again; finished runs are safe",
+    "readonly": "it is read-only. Make it writable, or copy it elsewhere",
+    "unable to open": "it cannot be opened. Does its folder exist, and may you write there",
+    "locked": "another process keeps it locked. Wait for that to finish and start again",
+    "not a database": "it is not a store: not an SQLite file, or its beginning is damaged",
+    "malformed": "it is damaged. Restore a copy, or merge the shards again",
+    "disk i/o error": "reading or writing failed. Is the disk full or damaged",
+    "no such": "it is damaged: its tables are not those of a store. Restore a copy",
+    "decode": "it is damaged: a string in it is not UTF-8. Restore a copy",
+}
 
 
 class Database:
@@ -36,39 +49,74 @@ class Database:
             raise StoreError(f"no store at {path}. Run a study first, with --store {path}.")
         self.read_only = read_only or (path.exists() and not _is_writable(path))
         with self._named_errors():
-            self._connection = _open(path, create=create, read_only=self.read_only)
+            self._connection = _connect(path, self.read_only)
+            try:
+                self._open(create and not self.read_only)
+            except BaseException:
+                self.close()
+                raise
         self._file = os.stat(path)
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
 
-    def rows(self, table: str, condition: str = "", values: Sequence[Any] = ()) -> Iterator[Row]:
-        """Rows of a table, each checked."""
+    def rows(
+        self,
+        table: str,
+        condition: str = "",
+        values: Sequence[Any] = (),
+        version: int | None = None,
+    ) -> Iterator[Row]:
+        """Rows of a table, by default of this format.
+
+        Raises:
+            StoreError: if a row is not what was written.
+        """
         with self._named_errors():
-            yield from read_rows(self._connection, table, condition, values)
+            for row, sound in self.checked_rows(table, condition, values, version):
+                if not sound:
+                    raise StoreError(
+                        f"it is damaged: a row of {table} is not what was written; 'symbreak store "
+                        "check' says more. Restore a copy, or merge the shards again."
+                    )
+                yield row
 
     def checked_rows(
-        self, table: str, condition: str = "", values: Sequence[Any] = ()
+        self,
+        table: str,
+        condition: str = "",
+        values: Sequence[Any] = (),
+        version: int | None = None,
     ) -> Iterator[tuple[Row, bool]]:
         """Rows of a table, and whether each is what was written."""
+        names = TABLES[table].names(version)
+        query = f"SELECT {', '.join(names)}, checksum FROM {table} {condition}"
         with self._named_errors():
-            yield from check_rows(self._connection, table, condition, values)
+            for *found, expected in self._connection.execute(query, values):
+                yield dict(zip(names, found, strict=True)), _checksum(table, found) == expected
 
     def has(self, table: str, key: str) -> bool:
         """Whether a table has a row with a key."""
-        with self._named_errors():
-            query = f"SELECT 1 FROM {table} WHERE key = ?"
-            return self._connection.execute(query, (key,)).fetchone() is not None
+        return bool(self._value(f"SELECT count(*) FROM {table} WHERE key = ?", key))
 
     def count(self, table: str) -> int:
         """Number of rows."""
+        return int(self._value(f"SELECT count(*) FROM {table}"))
+
+    def _value(self, query: str, *values: Any) -> Any:
         with self._named_errors():
-            return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+            return self._connection.execute(query, values).fetchone()[0]
 
     def insert(self, table: str, row: Mapping[str, Any]) -> bool:
         """Write a row, unless there is one with its key; whether it was written."""
-        return insert_row(self._connection, table, row)
+        names = TABLES[table].names()
+        values = [row[name] for name in names]
+        query = (
+            f"INSERT OR IGNORE INTO {table} ({', '.join(names)}, checksum) "
+            f"VALUES ({', '.join('?' * len(names))}, ?)"
+        )
+        return bool(self._connection.execute(query, [*values, _checksum(table, values)]).rowcount)
 
     def delete(self, table: str, key: str) -> None:
         """Remove the row with a key, and what belongs to it."""
@@ -88,14 +136,19 @@ class Database:
             return
         with self._named_errors():
             self._check_presence()
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
+            with self._all_or_nothing():
                 yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:  # a full disk rolls back by itself
-                    self._connection.execute("ROLLBACK")
-                raise
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:  # a full disk rolls back by itself
+                self._connection.execute("ROLLBACK")
+            raise
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -116,14 +169,117 @@ class Database:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Say which store an error is about, once."""
+        """Turn SQLite's errors into a ``StoreError`` that says what to do, and in which store."""
         try:
-            with translate_errors(self.path):
-                yield
+            yield
         except StoreError as error:
             if error.path is not None:
                 raise
             raise StoreError(str(error), self.path) from error
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a name is damaged
+            known = (words for part, words in _MEANINGS.items() if part in str(error).lower())
+            meaning = next(known, None)
+            said = f"{error}." if meaning is None else f"{meaning} ({error})."
+            raise StoreError(said, self.path) from error
+
+    def _open(self, create: bool) -> None:
+        """Make sure that it is a whole store of the present format."""
+        self._connection.execute("PRAGMA foreign_keys = ON")
+        if self._is_empty():
+            if not create:
+                raise StoreError("the file is empty, not a store. Run a study first.")
+            self._make()
+        self._check()
+        if self._format() != FORMAT:
+            if self.read_only:
+                self._copy_to_memory()
+            self._migrate()
+        if not self.read_only:
+            self._use_log()
+
+    def _pragma(self, name: str) -> Any:
+        return self._value(f"PRAGMA {name}")
+
+    def _format(self) -> int:
+        return int(self._pragma("user_version"))
+
+    def _is_empty(self) -> bool:
+        """Whether nothing is there yet: a kill while a store is made leaves such a file."""
+        return not self.count("sqlite_master") and not self._pragma("application_id")
+
+    def _make(self) -> None:
+        """All tables in one transaction; several processes may come here at once."""
+        with self._all_or_nothing():
+            if self._is_empty():
+                for name, table in TABLES.items():
+                    self._connection.execute(table.sql(name))
+                self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def _use_log(self) -> None:
+        """Let readers and a writer work at the same time, from now on."""
+        try:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):  # by another process, which does the same
+                raise
+
+    def _check(self) -> None:
+        if self._pragma("application_id") != APPLICATION_ID:
+            raise StoreError("this SQLite file was not written by symbreak.")
+        version = self._format()
+        if version > FORMAT:
+            raise StoreError(
+                f"it has format {version}, of a newer version; this symbreak reads formats up to "
+                f"{FORMAT}; upgrade symbreak."
+            )
+        if version < FIRST_FORMAT:
+            raise StoreError(
+                f"it has format {version}, of a version before the first release; this symbreak "
+                f"reads formats from {FIRST_FORMAT} on. Run the study again into another store."
+            )
+        if (verdict := self._pragma("integrity_check(1)")) != "ok":
+            raise StoreError(
+                f"it is damaged: {verdict}. Restore a copy, or merge the shards again."
+            )
+
+    def _copy_to_memory(self) -> None:
+        """Go on with a copy, which can be brought to the present format."""
+        copy = sqlite3.connect(":memory:", isolation_level=None)
+        self._connection.backup(copy)
+        self._connection.close()
+        self._connection = copy
+
+    def _migrate(self) -> None:
+        """Bring a store to the present format, all of it or nothing of it."""
+        with self._all_or_nothing():
+            for version in range(self._format(), FORMAT):  # another process may have done it
+                for name in TABLES:
+                    self._bring_to(version + 1, name)
+                self._connection.execute(f"PRAGMA user_version = {version + 1}")
+
+    def _bring_to(self, version: int, name: str) -> None:
+        """Make a table if it is new in a format, or add the columns that are."""
+        table = TABLES[name]
+        new = [column for column in table.columns if column.since == version]
+        if table.since == version:
+            self._connection.execute(table.sql(name))
+        elif new and table.since < version:
+            for _ in self.rows(name, version=version - 1):
+                pass  # no damage gets a new checksum
+            for column in new:
+                definition = f"{column.name} {column.sql} DEFAULT {column.before}"
+                self._connection.execute(f"ALTER TABLE {name} ADD COLUMN {definition}")
+            self._seal_rows(name)
+
+    def _seal_rows(self, table: str) -> None:
+        """Give every row of a table the checksum of what it holds now."""
+        names = ", ".join(TABLES[table].names())
+        for (number,) in self._connection.execute(f"SELECT rowid FROM {table}").fetchall():
+            query = f"SELECT {names} FROM {table} WHERE rowid = ?"
+            found = self._connection.execute(query, (number,)).fetchone()
+            update = f"UPDATE {table} SET checksum = ? WHERE rowid = ?"
+            self._connection.execute(update, (_checksum(table, found), number))
 
 
 def _instead_of_a_file(folder: Path) -> str:
@@ -135,189 +291,19 @@ def _instead_of_a_file(folder: Path) -> str:
     return f"that is a folder; give a file, such as {folder / 'study.db'}."
 
 
-def _open(path: Path, *, create: bool, read_only: bool) -> sqlite3.Connection:
-    """A connection to a whole store of the present format."""
-    connection = _connect(path, read_only)
-    try:
-        connection.execute("PRAGMA foreign_keys = ON")
-        if _is_empty(connection):
-            if read_only or not create:
-                raise StoreError("the file is empty, not a store. Run a study first.")
-            _make(connection)
-        _check(connection)
-        if read_only and _format_of(connection) != FORMAT:
-            connection = _in_memory(connection)
-        _migrate(connection)
-        if not read_only:
-            _use_log(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
 def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
     if not read_only:
         return sqlite3.connect(path, timeout=60, isolation_level=None)
     # On read-only media SQLite cannot make the files that it shares with others; there are none.
-    alone = not os.access(path.resolve().parent, os.W_OK) and not _log_of(path).exists()
-    uri = f"{path.resolve().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
+    whole = path.resolve()
+    log = whole.with_name(whole.name + "-wal")
+    alone = not os.access(whole.parent, os.W_OK) and not log.exists()
+    uri = f"{whole.as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
     return sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None)
-
-
-def _log_of(path: Path) -> Path:
-    path = path.resolve()
-    return path.with_name(path.name + "-wal")
 
 
 def _is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
-
-
-def _is_empty(connection: sqlite3.Connection) -> bool:
-    """Whether nothing is there yet: a kill while a store is made leaves such a file."""
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    return not tables and not connection.execute("PRAGMA application_id").fetchone()[0]
-
-
-def _make(connection: sqlite3.Connection) -> None:
-    """All tables in one transaction; several processes may come here at once."""
-    connection.execute("BEGIN IMMEDIATE")
-    if _is_empty(connection):
-        for name, table in TABLES.items():
-            connection.execute(table.sql(name))
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.execute("COMMIT")
-
-
-def _use_log(connection: sqlite3.Connection) -> None:
-    """Let readers and a writer work at the same time, from now on."""
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-    except sqlite3.OperationalError as error:
-        if "locked" not in str(error):  # by another process, which does the same
-            raise
-
-
-def _check(connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise StoreError("this SQLite file was not written by symbreak.")
-    version = _format_of(connection)
-    if version > FORMAT:
-        raise StoreError(
-            f"it has format {version}, of a newer version; this symbreak reads formats up to "
-            f"{FORMAT}; upgrade symbreak."
-        )
-    if version < FIRST_FORMAT:
-        raise StoreError(
-            f"it has format {version}, of a version before the first release; this symbreak reads "
-            f"formats from {FIRST_FORMAT} on. Run the study again into another store."
-        )
-    (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if verdict != "ok":
-        raise StoreError(f"it is damaged: {verdict}. Restore a copy, or merge the shards again.")
-
-
-def _in_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """A copy that can be brought to the present format."""
-    copy = sqlite3.connect(":memory:", isolation_level=None)
-    connection.backup(copy)
-    connection.close()
-    return copy
-
-
-def _format_of(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring a store to the present format, all of it or nothing of it."""
-    if _format_of(connection) == FORMAT:
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for version in range(_format_of(connection), FORMAT):  # another process may have done it
-            _step(connection, version + 1)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _step(connection: sqlite3.Connection, version: int) -> None:
-    """Add the tables and columns that are new in a format."""
-    for name, table in TABLES.items():
-        new = [column for column in table.columns if column.since == version]
-        if table.since == version:
-            connection.execute(table.sql(name))
-        elif new and table.since < version:
-            for _ in read_rows(connection, name, version=version - 1):
-                pass  # no damage gets a new checksum
-            for column in new:
-                definition = f"{column.name} {column.sql} DEFAULT {column.before}"
-                connection.execute(f"ALTER TABLE {name} ADD COLUMN {definition}")
-            _seal_rows(connection, name)
-    connection.execute(f"PRAGMA user_version = {version}")
-
-
-def insert_row(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> bool:
-    """Write a row, unless there is one with its key; whether it was written."""
-    names = TABLES[table].names()
-    values = [row[name] for name in names]
-    return bool(
-        connection.execute(
-            f"INSERT OR IGNORE INTO {table} ({', '.join(names)}, checksum) "
-            f"VALUES ({', '.join('?' * len(names))}, ?)",
-            [*values, _checksum(table, values)],
-        ).rowcount
-    )
-
-
-def read_rows(
-    connection: sqlite3.Connection,
-    table: str,
-    condition: str = "",
-    values: Sequence[Any] = (),
-    version: int | None = None,
-) -> Iterator[Row]:
-    """Rows of a table, each checked.
-
-    Raises:
-        StoreError: if a row is not what was written.
-    """
-    for row, sound in check_rows(connection, table, condition, values, version):
-        if not sound:
-            raise StoreError(
-                f"it is damaged: a row of {table} is not what was written; 'symbreak store "
-                "check' says more. Restore a copy, or merge the shards again."
-            )
-        yield row
-
-
-def check_rows(
-    connection: sqlite3.Connection,
-    table: str,
-    condition: str = "",
-    values: Sequence[Any] = (),
-    version: int | None = None,
-) -> Iterator[tuple[Row, bool]]:
-    """Rows of a table, and whether each is what was written."""
-    names = TABLES[table].names(version)
-    query = f"SELECT {', '.join(names)}, checksum FROM {table} {condition}"
-    for *found, expected in connection.execute(query, values):
-        yield dict(zip(names, found, strict=True)), _checksum(table, found) == expected
-
-
-def _seal_rows(connection: sqlite3.Connection, table: str) -> None:
-    """Give every row of a table the checksum of what it holds now."""
-    names = ", ".join(TABLES[table].names())
-    for (number,) in connection.execute(f"SELECT rowid FROM {table}").fetchall():
-        query = f"SELECT {names} FROM {table} WHERE rowid = ?"
-        found = connection.execute(query, (number,)).fetchone()
-        update = f"UPDATE {table} SET checksum = ? WHERE rowid = ?"
-        connection.execute(update, (_checksum(table, found), number))
 
 
 def _checksum(table: str, values: Sequence[Any]) -> str:

@@ -34,6 +34,7 @@ from symbreak._support.checks import (
 )
 from symbreak._support.extras import how_to_install
 from symbreak._support.signals import deferred_interrupts
+from symbreak._support.state import State
 from symbreak._support.workers import WorkerDiedError, WorkerProcesses
 from symbreak.experiments._errors import (
     CheckpointError,
@@ -52,7 +53,6 @@ from symbreak.experiments._run import (
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._store import Store
 from symbreak.experiments._study import StudySpec, check_shard
-from symbreak.optimizers import State
 
 MAX_WORKERS = 4_096  # each is a process
 MAX_DEATHS = 5  # a run that takes so many workers with it has failed
@@ -198,7 +198,11 @@ def _drive(driver: _Driver, executor: Executor | str | Path | None, workers: int
 
 def _check_workers_know(spec: StudySpec) -> None:
     """Refuse methods and problems that are only in this process; workers are fresh ones."""
-    problems = [name for name in spec.problems if name not in spec.data_files]
+    problems = [
+        spec.problem_settings.get(name, {}).get("of", name)
+        for name in spec.problems
+        if name not in spec.data_files
+    ]
     for kind, name in own_names(spec.methods, problems)[:1]:
         raise ValueError(
             f"the {kind} {shown(name)} is not symbreak's own, and workers do not run your script, "

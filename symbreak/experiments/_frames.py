@@ -94,6 +94,7 @@ def runs_frame(rows: Sequence[Row], facts: Sequence[Facts]) -> pd.DataFrame:
         frame[name] = [row[name] for row in rows]
     for name in ("identity", "task"):
         frame[name] = [each[name] for each in facts]
+    frame["goal"] = [each.get("goal", np.nan) for each in facts]
     for column in RUN:
         if column.frame:
             frame[column.frame] = [row[column.name] for row in rows]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symbreak.experiments._spec import DIVISION_VERSION, RunSpec
+from symbreak.objectives import Fitness
 from symbreak.problems import Problem
 from symbreak.topology import Topology
 
@@ -34,7 +35,7 @@ _DISTINGUISHING = {
 _DECIMALS = 5
 
 
-def facts_of(run: RunSpec, problem: Problem | None = None) -> Facts:
+def facts_of(run: RunSpec, problem: Problem | Fitness | None = None) -> Facts:
     """What a report says about the problem of a run, and what tells it from others."""
     problem = run.load_problem() if problem is None else problem
     facts = dict(_problem_facts(problem))
@@ -47,13 +48,20 @@ def facts_of(run: RunSpec, problem: Problem | None = None) -> Facts:
 
 
 @lru_cache(maxsize=16)
-def _problem_facts(problem: Problem) -> Facts:
+def _problem_facts(problem: Problem | Fitness) -> Facts:
     topology = problem.topology
-    return {
+    common = {
         "name": problem.name,
         "net": str(topology),
         "dim": topology.dim,
         "n_replicas": _digits(topology),
+    }
+    if isinstance(problem, Fitness):
+        digest = hashlib.sha256(f"{problem.digest} {problem.target}".encode()).hexdigest()[:8]
+        told = {"description": problem.description, "goal": problem.target, "data": digest}
+        return {**common, "task": "control", "samples": [], **told}
+    return {
+        **common,
         "task": problem.task,
         "samples": [len(part) for part in problem.parts.values()],
         "rescale": problem.rescale,

@@ -24,13 +24,15 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]  # numba's
 
 from symbreak._support.blas import blas_in_words, one_blas_thread
 from symbreak._support.checks import check_kind, check_real, shown
+from symbreak._support.state import State
+from symbreak.control import CONTROL
 from symbreak.experiments._errors import CheckpointError
 from symbreak.experiments._identity import Facts, facts_of
 from symbreak.experiments._spec import NUMERICS_VERSION, DataFileError, RunSpec
 from symbreak.methods import is_built_in_method
-from symbreak.optimizers import State
 from symbreak.problems._registry import is_built_in_problem
-from symbreak.training import Run, RunRecord, versions
+from symbreak.training import Run, RunRecord
+from symbreak.training._record import versions
 
 #: What must be the same everywhere, since results depend on it.
 NEEDED = ("symbreak", "numerics", "python", "numpy", "scipy", "numba")
@@ -244,4 +246,5 @@ def import_modules(names: Sequence[str]) -> tuple[str, ...]:
 def own_names(methods: Iterable[str], problems: Iterable[str]) -> list[tuple[str, str]]:
     """What is not of symbreak itself: ``("method", name)`` and ``("problem", name)``."""
     own = [("method", name) for name in methods if not is_built_in_method(name)]
-    return own + [("problem", name) for name in problems if not is_built_in_problem(name)]
+    own += [("problem", name) for name in problems if not is_built_in_problem(name)]
+    return [pair for pair in own if pair[1] not in CONTROL]

@@ -22,7 +22,9 @@ from symbreak._support.checks import (
     shown,
     unknown,
 )
+from symbreak.control import CONTROL, control_fitness
 from symbreak.network import evaluation_cost
+from symbreak.objectives import Fitness
 from symbreak.problems import Problem, load_problem, read_problem
 from symbreak.topology import Topology
 from symbreak.training import Run
@@ -40,10 +42,12 @@ _OF_DATA = (
 )
 #: What a study may set of a problem.
 PROBLEM_KEYS = (
-    *("hidden", "activation"),
+    *("of", "hidden", "activation", "biases"),
     *(field.name for field in dataclasses.fields(Problem) if field.name not in _OF_DATA),
 )
 
+#: An evaluation of a problem of control takes about as long as one of so many samples.
+CONTROL_STEPS = 10_000
 #: Larger numbers do not fit a store.
 MAX_SEED, MAX_BUDGET = 2**63 - 1, 10**15
 
@@ -131,7 +135,7 @@ class RunSpec:
             facts["data_file"]["division"] = DIVISION_VERSION
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
-    def load_problem(self) -> Problem:
+    def load_problem(self) -> Problem | Fitness:
         """The problem of the run, with its data."""
         settings = json.dumps(dict(self.problem_settings), sort_keys=True)
         return problem_of(self.problem, self.data_seed, settings, self.data_file)
@@ -148,14 +152,27 @@ class RunSpec:
 
 
 @lru_cache(maxsize=16)  # repetitions share their data
-def problem_of(name: str, seed: int, settings: str, data_file: DataFile | None) -> Problem:
-    """The problem of a name, with data from a seed or a file, and settings (JSON) of a study."""
-    problem = data_file.load(name, seed) if data_file else load_problem(name, seed)
+def problem_of(
+    name: str, seed: int, settings: str, data_file: DataFile | None
+) -> Problem | Fitness:
+    """The problem of a name, with data from a seed or a file, and settings (JSON) of a study.
+
+    It may be a variant ``of`` another one, or a problem of control.
+    """
     changes = json.loads(settings)
     check_keys(f"settings of {name}", changes, PROBLEM_KEYS)
+    of = check_text("of", changes.pop("of", name))
+    if not isinstance(hidden := changes.get("hidden", []), list):
+        raise ValueError(f"hidden must be a list of layer sizes, such as [5], got {hidden!r}.")
+    if of in CONTROL and data_file is None:
+        check_keys(f"settings of {name}", changes, ("hidden", "activation", "biases"))
+        return _control(name, of, **changes)
+    if "biases" in changes:
+        raise ValueError(f"biases is for problems of control, and {of} is none.")
+    problem = data_file.load(of, seed) if data_file else load_problem(of, seed)
+    if of != name:
+        changes["name"] = name
     if (hidden := changes.pop("hidden", None)) is not None:
-        if not isinstance(hidden, list):
-            raise ValueError(f"hidden must be a list of layer sizes, such as [5], got {hidden!r}.")
         sizes = (problem.topology.n_inputs, *hidden, problem.topology.n_outputs)
         changes["topology"] = Topology(sizes, problem.topology.activation)
     if (activation := changes.pop("activation", None)) is not None:
@@ -164,6 +181,15 @@ def problem_of(name: str, seed: int, settings: str, data_file: DataFile | None) 
     if "population_size" in changes:
         changes["population_size"] = {**problem.population_size, **changes["population_size"]}
     return dataclasses.replace(problem, **changes)
+
+
+def _control(
+    name: str, of: str, hidden: Any = None, activation: str = "tanh", biases: bool = True
+) -> Fitness:
+    control = CONTROL[of]
+    sizes = (len(control.inputs), *(control.hidden if hidden is None else hidden), 1)
+    topology = Topology(sizes, activation, outputs="searched", biases=biases)  # type: ignore[arg-type]
+    return control_fitness(of, topology=topology, name=name)
 
 
 def check_seed(name: str, value: object) -> int:
@@ -192,7 +218,8 @@ def relative_work(run: RunSpec) -> float:
     """Evaluations of a run times the multiply-adds of one: how long runs take beside each other."""
     check_kind("run", run, RunSpec, "as StudySpec.runs gives")
     problem = run.load_problem()
-    return float(run.max_evaluations * evaluation_cost(problem.topology, len(problem.train)))
+    n = CONTROL_STEPS if isinstance(problem, Fitness) else len(problem.train)
+    return float(run.max_evaluations * evaluation_cost(problem.topology, n))
 
 
 def seconds_per_evaluation(run: RunSpec, at_least: float = 0.1) -> float:

@@ -134,15 +134,14 @@ class Store:
 
     def has(self, key: str) -> bool:
         """Whether a run is finished."""
-        return self._database.has("run", check_text("key", key))
+        return self._database.has("run", key)
 
     def has_failed(self, key: str) -> bool:
         """Whether a run has failed."""
-        return self._database.has("failure", check_text("key", key))
+        return self._database.has("failure", key)
 
     def save_checkpoint(self, key: str, state: Mapping[str, Any]) -> None:
         """Replace the checkpoint of a run under way, unless it is finished elsewhere."""
-        check_text("key", key)
         try:
             plain, arrays = split_state(check_kind("state", state, Mapping, "of state()"))  # type: ignore[type-abstract]
             packed = {name: pack(array) for name, array in arrays.items()}
@@ -162,7 +161,6 @@ class Store:
         Raises:
             CheckpointError: if it is damaged.
         """
-        check_text("key", key)
         try:
             rows = list(self._database.rows("checkpoint", "WHERE key = ?", (key,)))
             arrays = self._arrays("checkpoint_array", key)
@@ -177,7 +175,6 @@ class Store:
 
     def delete_checkpoint(self, key: str) -> None:
         """Let a run start again."""
-        check_text("key", key)
         with self._database.transaction():
             self._database.delete("checkpoint", key)
 
@@ -242,7 +239,7 @@ class Store:
 
     def arrays(self, key: str) -> dict[str, NDArray[Any]]:
         """Everything stored of a run as arrays: theta, output_weights, curve and traces."""
-        return self._arrays("run_array", check_text("key", key))
+        return self._arrays("run_array", key)
 
     def model(self, key: str) -> Model:
         """The network of a finished run.
@@ -250,7 +247,6 @@ class Store:
         Raises:
             StoreError: if there is none.
         """
-        check_text("key", key)
         for row in self._database.rows("run_model", "WHERE key = ?", (key,)):
             return read_model(row)
         why = "it found no network" if self.has(key) else "there is no such run"

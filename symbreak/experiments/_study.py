@@ -22,6 +22,7 @@ from symbreak._support.checks import (
     unknown,
 )
 from symbreak._support.random import stream
+from symbreak.control import CONTROL
 from symbreak.experiments._spec import (
     DATA,
     PROBLEM_KEYS,
@@ -216,7 +217,8 @@ class StudySpec:
     def _budget(self, problem: str) -> int:
         if problem in self.budgets:
             return self.budgets[problem]
-        data = problem_of(problem, self.data_seed, "{}", self.data_files.get(problem))
+        settings = json.dumps(dict(self.problem_settings.get(problem, {})), sort_keys=True)
+        data = problem_of(problem, self.data_seed, settings, self.data_files.get(problem))
         return data.max_evaluations or OWN_BUDGET
 
 
@@ -289,11 +291,14 @@ def _toml(value: Any) -> str:
 def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySpec:
     """A spec whose names and keys are all known."""
     check_keys("the study", raw, (*STUDY_KEYS, *TABLES))
-    files = _subtables(raw, "data_file")
+    files, given = _subtables(raw, "data_file"), (*problem_names(), *CONTROL)
     for table in files:
-        if table in problem_names():
+        if table in given:
             raise ValueError(f"[data_file.{table}]: the paper has a problem of that name already.")
-    problems = _names(raw, "problems", "problem", (*problem_names(), *files), OWN)
+    variants = {name: table for name, table in _subtables(raw, "problem").items() if "of" in table}
+    for variant, settings in variants.items():
+        _names({"of": [settings["of"]]}, "of", "problem", given, f" [problem.{variant}] needs it.")
+    problems = _names(raw, "problems", "problem", (*given, *files, *variants), OWN)
     methods = _names(raw, "methods", "method", METHODS, OWN)
     budgets = _table(raw, "budgets")
     check_keys("[budgets]", budgets, problems)

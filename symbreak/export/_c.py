@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
 
 from symbreak._support.checks import Array, check_choice, check_text, shown
-from symbreak.export._parts import check_model, facts, labels
+from symbreak.export._parts import check_model, facts, identifiers, labels
 from symbreak.models import Model
+from symbreak.problems._encoding import Coded, Feature
 
 Real = Literal["double", "float"]
 
@@ -30,7 +33,9 @@ def to_c(model: Model, name: str = "model", real: Real = "double") -> str:
 
     ``void NAME_outputs(const REAL *x, REAL *y)`` does what ``model.outputs`` does for one sample:
     inputs and targets are in the units of the data. A classification has
-    ``int NAME_class(const REAL *x)`` too, an index into ``NAME_labels``.
+    ``int NAME_class(const REAL *x)`` too, an index into ``NAME_labels``. Columns
+    with an encoding are taken raw: a level by its name in an ``enum``, a date in days since 1970,
+    and ``NAN`` where one is missing.
 
     Args:
         model: The model.
@@ -47,7 +52,7 @@ def to_c(model: Model, name: str = "model", real: Real = "double") -> str:
             f"name must be an identifier of C: a letter, then letters, digits and '_', at most 31 "
             f"in all, got {shown(name)}."
         )
-    code = "\n".join([_interface(model), _tables(model, real), _functions(model)])
+    code = "\n".join([_interface(model), _tables(model, real), _functions(model, real)])
     words = {"NAME": name, "REAL": real, "@": "f" if real == "float" else ""}
     code = re.sub("|".join(words), lambda match: words[match[0]], code)  # a name may hold REAL
     return _head(model) + code + _labels(model, name)  # nothing is replaced in what users named
@@ -66,8 +71,10 @@ def _comment(text: str) -> str:
 
 def _interface(model: Model) -> str:
     net = model.topology
+    n_inputs = net.n_inputs if model.encoding is None else len(model.encoding.columns)
     lines = [
-        f"enum {{ NAME_n_inputs = {net.n_inputs}, NAME_n_outputs = {net.n_outputs} }};",
+        f"enum {{ NAME_n_inputs = {n_inputs}, NAME_n_outputs = {net.n_outputs} }};",
+        *_enums(model),
         "void NAME_outputs(const REAL *x, REAL *y);",
     ]
     if model.classes:
@@ -76,6 +83,49 @@ def _interface(model: Model) -> str:
             f"extern const char *const NAME_labels[{net.n_outputs}];",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _enums(model: Model) -> Iterator[str]:
+    """Names for the levels of each column, after that of the column."""
+    columns = model.encoding.columns if model.encoding else ()
+    names = identifiers([column.name for column in columns])
+    for name, column in zip(names, columns, strict=True):
+        if column.levels:
+            levels = identifiers([*column.levels, *["any other"] * column.rare])
+            yield f"enum {{ {', '.join(f'NAME_{name}__{level}' for level in levels)} }};"
+
+
+def _encoding(columns: Sequence[Coded], features: Sequence[Feature], real: Real) -> str:
+    """The function from raw values to the inputs of the network."""
+    lines = [
+        "static void NAME_encode(const REAL *x, REAL *a)",
+        "{",
+        f"    REAL c[{len(columns)}];",
+        "",
+        *(
+            f"    c[{i}] = x[{i}] != x[{i}] ? {_number('fill', column.fill, real)} : x[{i}];"
+            for i, column in enumerate(columns)
+        ),
+    ]
+    for i, column in enumerate(columns):
+        if column.rare:  # whatever is no level
+            n = len(column.levels)
+            lines.append(f"    c[{i}] = c[{i}] >= 0.0@ && c[{i}] < {n}.0@ ? c[{i}] : {n}.0@;")
+    for j, (i, kind, number, _) in enumerate(features):
+        value = {
+            "value": f"c[{i}]",
+            "level": f"c[{i}] == {number:.0f}.0@",
+            "missing": f"x[{i}] != x[{i}]",
+        }
+        if kind in ("sin", "cos"):
+            value[kind] = _wave(kind, i, number, real)
+        lines.append(f"    a[{j}] = {value[kind]};")
+    return "\n".join([*lines, "}", ""])
+
+
+def _wave(kind: str, i: int, period: float, real: Real) -> str:
+    whole, angle = (_number("period", x, real) for x in (period, 2 * math.pi / period))
+    return f"{kind}@(fmod@(c[{i}], {whole}) * {angle})"
 
 
 def _tables(model: Model, real: Real) -> str:
@@ -123,8 +173,10 @@ def _string(text: str) -> str:
     return '"' + "".join(parts) + '"'
 
 
-def _functions(model: Model) -> str:
+def _functions(model: Model, real: Real) -> str:
     parts = [_ACTIVATION.replace("EXPRESSION", ACTIVATIONS[model.topology.activation.name]), _SUMS]
+    if model.encoding is not None:
+        parts.append(_encoding(model.encoding.columns, model.encoding.features, real))
     parts.append(_outputs(model))
     if model.classes:
         parts.append(_CLASS)
@@ -133,15 +185,16 @@ def _functions(model: Model) -> str:
 
 def _outputs(model: Model) -> str:
     """The function that computes all outputs, layer by layer."""
-    net = model.topology
+    net, raw = model.topology, "x" if model.encoding is None else "a"
     lines = [
         "void NAME_outputs(const REAL *x, REAL *y)",
         "{",
         f"    REAL a[{max(net.sizes)}], b[{max(net.sizes)}];",
         "    int i;",
         "",
+        *([] if model.encoding is None else ["    NAME_encode(x, a);"]),
         f"    for (i = 0; i < {net.n_inputs}; i++)",
-        "        a[i] = (x[i] - NAME_input_mean[i]) / NAME_input_scale[i];",
+        f"        a[i] = ({raw}[i] - NAME_input_mean[i]) / NAME_input_scale[i];",
     ]
     source, target = "a", "b"
     for h, (n, fan_in) in enumerate(net.shapes, start=1):

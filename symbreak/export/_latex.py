@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from symbreak._support.checks import Array, check_count
-from symbreak.export._parts import check_model, facts, labels, quoted
+from symbreak.export._parts import check_model, facts, inputs_in_words, labels, quoted
 from symbreak.models import Model
 
 #: How an activation is applied.
@@ -30,7 +30,8 @@ def to_latex(model: Model, digits: int = 5) -> str:
 
     Inputs are ``x_1, x_2, ...``, neuron n of hidden layer l is ``h_{l,n}``, outputs are
     ``y_1, y_2, ...``; comments name them. The scalings of the data are within the numbers, which
-    have so many ``digits``; with 17 the formula is that of the model.
+    have so many ``digits``; with 17 the formula is that of the model. Of columns with an encoding,
+    brackets are 1 where what is in them holds, else 0.
 
     Raises:
         ValueError: if ``digits`` is not an integer of 1 or more.
@@ -39,7 +40,7 @@ def to_latex(model: Model, digits: int = 5) -> str:
     digits = min(check_count("digits", digits, 1), 17)
     net, lines = model.topology, []
     kind = ACTIVATIONS[net.activation.name]
-    names = [f"x_{{{i}}}" for i in range(1, net.n_inputs + 1)]
+    names = _inputs(model)
     for number, (weights, biases) in enumerate(_hidden_layers(model), start=1):
         sums = [_sum(row, names, bias, digits) for row, bias in zip(weights, biases, strict=True)]
         names = [f"h_{{{number},{n}}}" for n in range(1, len(sums) + 1)]
@@ -51,12 +52,26 @@ def to_latex(model: Model, digits: int = 5) -> str:
         lines.append(r"p_{i} &= e^{y_{i}} / \sum_{j} e^{y_{j}}")
     if net.activation.name in DEFINITIONS:
         lines.append(DEFINITIONS[net.activation.name])
-    legend = [f"x_{i} is {quoted(name)}" for i, name in enumerate(model.feature_names, start=1)]
+    legend = [f"x_{i} is {words}" for i, words in enumerate(inputs_in_words(model), start=1)]
     outputs = labels(model) or model.target_names
     legend += [f"y_{i} is {quoted(name)}" for i, name in enumerate(outputs, start=1)]
     head = "".join(f"% {fact}\n" for fact in (facts(model)[0], *legend))
     body = " \\\\\n".join(f"  {line}" for line in lines)
     return f"{head}\\begin{{align*}}\n{body}\n\\end{{align*}}\n"
+
+
+def _inputs(model: Model) -> list[str]:
+    """What the first layer reads."""
+    if model.encoding is None:
+        return [f"x_{{{i}}}" for i in range(1, model.topology.n_inputs + 1)]
+    terms = []
+    for i, kind, number, _ in model.encoding.features:
+        x = f"x_{{{i + 1}}}"
+        wave = rf"\{kind}\left(2\,\pi\,{x} / {number!r}\right)"  # of many days: all its digits
+        level = rf"\left[{x} = {number:.0f}\right]"
+        missing = rf"\left[{x} \text{{ is missing}}\right]"
+        terms.append({"value": x, "level": level, "missing": missing}.get(kind, wave))
+    return terms
 
 
 def _hidden_layers(model: Model) -> list[tuple[Array, Array]]:

@@ -11,16 +11,20 @@ from symbreak._support.checks import Array
 from symbreak._support.extras import how_to_install
 from symbreak.export._parts import check_model, facts, labels
 from symbreak.models import Model
+from symbreak.problems import Encoding
 
 #: Old enough for runtimes of the last years.
 OPSET, IR_VERSION = 17, 8
+#: Its number of a type.
+DOUBLE = 11
 
 
 def to_onnx(model: Model) -> bytes:
     """A graph from ``x`` (K, d) to ``y`` (K, q), both double and in the units of the data.
 
     For classes ``y`` are the scores, and ``label`` (K,) is the class. Names, labels and origin are
-    in its metadata.
+    in its metadata. Of columns with an encoding, ``x`` has a level by its place among those in the
+    metadata, a date in days since 1970, and NaN where one is missing, as ``encoding.codes`` makes.
 
     Raises:
         ValueError: if the package onnx is missing.
@@ -36,6 +40,7 @@ def to_onnx(model: Model) -> bytes:
     graph = _Graph(helper, onnx.numpy_helper)
     _outputs(graph, model)
     double, d, q = onnx.TensorProto.DOUBLE, model.topology.n_inputs, model.topology.n_outputs
+    d = d if model.encoding is None else len(model.encoding.columns)
     results = [helper.make_tensor_value_info("y", double, ["K", q])]
     if model.classes:
         results.append(_label(graph, model, helper))
@@ -46,7 +51,11 @@ def to_onnx(model: Model) -> bytes:
     )
     made.doc_string = "\n".join(facts(model))
     names = {"feature_names": model.feature_names, "target_names": model.target_names}
+    if model.encoding is not None:
+        names["feature_names"] = model.encoding.names
     named = {key: json.dumps([str(name) for name in value]) for key, value in names.items()}
+    if model.encoding is not None:
+        named["levels"] = json.dumps([list(column.levels) for column in model.encoding.columns])
     helper.set_model_props(made, named | {"classes": json.dumps(labels(model))})
     onnx.checker.check_model(made, full_check=True)
     serialised: bytes = made.SerializeToString()
@@ -83,7 +92,11 @@ def _outputs(graph: _Graph, model: Model) -> None:
     As divisions of their own, onnxruntime joins those of a single column with the product beside
     them, in single precision.
     """
-    x, scale = graph.add("Sub", "x", model.inputs.mean), model.inputs.scale
+    x, scale = (
+        "x" if model.encoding is None else _encoded(graph, model.encoding),
+        model.inputs.scale,
+    )
+    x = graph.add("Sub", x, model.inputs.mean)
     for layer in model.topology.layers(model.theta):
         sums = graph.add("MatMul", x, _finite(layer[:, :-1] / scale).T)
         x = _activation(graph, model.topology.activation.name, graph.add("Add", sums, layer[:, -1]))
@@ -98,6 +111,25 @@ def _outputs(graph: _Graph, model: Model) -> None:
     else:
         weights, shifts = weights * model.targets.scale, model.targets.undo(shifts)
         graph.add("Add", graph.add("MatMul", x, _finite(weights)), _finite(shifts), name="y")
+
+
+def _encoded(graph: _Graph, encoding: Encoding) -> str:
+    """Inputs of the network, each from its column."""
+    places, kinds, numbers, _ = (np.array(part) for part in zip(*encoding.features, strict=True))
+    fill = np.array([column.fill for column in encoding.columns])[places]
+    cells = graph.add("Gather", "x", places, axis=1)
+    lost = graph.add("IsNaN", cells)
+    values = graph.add("Where", lost, fill, cells)
+    level = graph.add("Cast", graph.add("Equal", values, numbers), to=DOUBLE)
+    made = {"level": level, "missing": graph.add("Cast", lost, to=DOUBLE)}
+    periods = np.where(numbers > 0, numbers, 1.0)
+    angles = graph.add("Mul", graph.add("Mod", values, periods, fmod=1), 2 * np.pi / periods)
+    for kind, quarter in (("sin", 0.0), ("cos", np.pi / 2)):  # runtimes lack the cosine of doubles
+        if kind in kinds:
+            made[kind] = graph.add("Sin", graph.add("Add", angles, quarter))
+    for kind, found in made.items():
+        values = graph.add("Where", kinds == kind, found, values)
+    return values
 
 
 def _finite(values: Array) -> Array:

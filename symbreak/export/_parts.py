@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from symbreak._support.checks import check_kind
 from symbreak._version import __version__
 from symbreak.models import Model
+from symbreak.problems._encoding import Coded
 
 #: More facts, or longer ones, are not a comment any more.
 MAX_FACTS, MAX_LENGTH = 20, 80
@@ -22,13 +26,45 @@ def facts(model: Model) -> list[str]:
     """Where a model came from, as lines of printable ASCII."""
     lines = [
         f"A {model.topology} network for {model.task}, exported by symbreak {__version__}.",
-        *(f"input {i}: {quoted(name)}" for i, name in enumerate(model.feature_names)),
+        *(f"input {i}: {word}" for i, word in enumerate(inputs_in_words(model))),
         *(f"output {i}: {quoted(name)}" for i, name in enumerate(model.target_names)),
     ]
     for name, value in list(model.origin.items())[:MAX_FACTS]:
         if isinstance(value, str | int | float | bool):
             lines.append(f"{quoted(name)}: {quoted(value)}")
     return lines
+
+
+def inputs_in_words(model: Model) -> list[str]:
+    """Names of what exported code takes; of a column that is no plain number, how it takes it."""
+    if model.encoding is None:
+        return [quoted(name) for name in model.feature_names]
+    return [f"{quoted(one.name)}: {_in_words(one)}" for one in model.encoding.columns]
+
+
+def _in_words(column: Coded) -> str:
+    """How exported code takes the values of a column."""
+    words = []
+    if column.levels:
+        levels = (*column.levels, "any other") if column.rare else column.levels
+        words.append(", ".join(f"{code} {quoted(level)}" for code, level in enumerate(levels)))
+    elif column.kind == "date":
+        words.append("days since 1970")
+    filled = f"NaN, if it is missing, counts as {column.fill:.6g}"
+    words.append(f"{filled}, and is said" if column.missing else filled)
+    return "; ".join(words)
+
+
+def identifiers(names: Sequence[str]) -> list[str]:
+    """Names of ASCII letters, digits and underscores, each once."""
+    found: list[str] = []
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9]+", "_", name)[:MAX_LENGTH].strip("_") or "no_name"
+        same = (f"{plain}_{i}" for i in itertools.count(2))
+        found.append(
+            next(one for one in (plain, *itertools.islice(same, len(names))) if one not in found)
+        )
+    return found
 
 
 def quoted(value: Any) -> str:

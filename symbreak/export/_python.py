@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from symbreak.export._parts import check_model, facts, labels
 from symbreak.models import Model
+from symbreak.problems._tables import MISSING_LABELS
 
 ACTIVATIONS = {
     "tanh": "math.tanh(z)",
@@ -18,7 +21,8 @@ def to_python(model: Model) -> str:
     """A Python file with ``outputs(x)`` and ``predict(x)`` for one sample.
 
     They answer what ``model.outputs`` and ``model.predict`` do, in the units of the data. Names and
-    labels stand in it as literals and comments only, so that they cannot execute anything.
+    labels stand in it as literals and comments only, so that they cannot execute anything. Of
+    columns with an encoding it takes the raw values, as ``model.predict`` does.
     """
     check_model(model)
     layers = [layer.tolist() for layer in model.topology.layers(model.theta)]
@@ -38,17 +42,27 @@ def to_python(model: Model) -> str:
         "OUTPUT_WEIGHTS": weights.tolist(),
         "OUTPUT_SHIFTS": shifts,
     }
+    if model.encoding is not None:
+        values["COLUMNS"] = [asdict(column) for column in model.encoding.columns]
+        values["FEATURES"] = [tuple(feature[:3]) for feature in model.encoding.features]
+        values["MISSING"] = sorted(MISSING_LABELS)
     head = "\n".join(f"# {fact}" for fact in facts(model))
     tables = "\n".join(f"{name} = {value!a}" for name, value in values.items())
     activation = _ACTIVATION.replace("EXPRESSION", ACTIVATIONS[model.topology.activation.name])
-    return "\n".join([head, _IMPORTS, tables, activation, _ending(model)])
+    imports = _IMPORTS if model.encoding is None else f"\nimport datetime{_IMPORTS}"
+    return "\n".join([head, imports, tables, activation, _ending(model)])
 
 
 def _ending(model: Model) -> str:
-    if not model.classes:
-        return _OUTPUTS.replace("FINISHED", _IN_UNITS) + _PREDICT
-    softmax = model.output == "softmax"
-    return _OUTPUTS.replace("FINISHED", _SOFTMAX if softmax else "    return sums") + _LABEL
+    finished = _SOFTMAX if model.output == "softmax" else "    return sums"
+    outputs = _OUTPUTS.replace("FINISHED", finished if model.classes else _IN_UNITS)
+    if model.encoding is not None:
+        words = {"in the units of the data": "as the columns hold them; None is missing"}
+        words |= {"INPUT_MEAN)": "COLUMNS)", "zip(x, INPUT": "zip(_encoded(x), INPUT"}
+        for old, new in words.items():
+            outputs = outputs.replace(old, new)
+        outputs += _ENCODED
+    return outputs + (_LABEL if model.classes else _PREDICT)
 
 
 _IMPORTS = """
@@ -78,6 +92,49 @@ def _sum(weights, values):
     for w, v in zip(weights, values):  # a row may end with the bias
         total += w * v
     return total
+
+'''
+
+_ENCODED = '''
+def _encoded(x):
+    codes = [_code(cell, column) for cell, column in zip(x, COLUMNS)]
+    filled = [column["fill"] if v != v else v for v, column in zip(codes, COLUMNS)]
+    functions = {
+        "value": lambda i, number: filled[i],
+        "level": lambda i, number: float(filled[i] == number),
+        "missing": lambda i, number: float(codes[i] != codes[i]),
+        "sin": lambda i, number: math.sin(filled[i] % number * (2 * math.pi / number)),
+        "cos": lambda i, number: math.cos(filled[i] % number * (2 * math.pi / number)),
+    }
+    return [functions[kind](i, number) for i, kind, number in FEATURES]
+
+
+def _code(cell, column):
+    """A level by its place, a date in days since 1970, a number; NaN if it is missing."""
+    if isinstance(cell, float) and cell.is_integer() and column["levels"]:
+        cell = int(cell)
+    text = "" if cell is None or cell != cell else str(cell).strip()
+    if text.lower() in MISSING:
+        return math.nan
+    if column["levels"]:
+        levels = column["levels"]
+        other = len(levels) if column["rare"] else column["fill"]
+        return float(levels.index(text) if text in levels else other)
+    if column["kind"] == "date":
+        return _days(cell, text, column["pattern"])
+    return float({"true": 1.0, "false": 0.0}.get(text.lower(), cell))
+
+
+def _days(cell, text, pattern):
+    if isinstance(cell, str):
+        iso = pattern == "ISO 8601"
+        moment = datetime.datetime
+        cell = moment.fromisoformat(text) if iso else moment.strptime(text, pattern)
+    elif not isinstance(cell, datetime.datetime):
+        cell = datetime.datetime(cell.year, cell.month, cell.day)
+    if cell.tzinfo is not None:
+        cell = cell.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return (cell - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
 
 '''
 

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from symbreak._polish import Polisher
+from symbreak._polish._polisher import Polisher
 from symbreak._support.checks import Array, check_count, check_kind, check_text
+from symbreak._support.state import State, check_saved
 from symbreak.models import Model
-from symbreak.optimizers._state import State, check_saved
 from symbreak.topology import Topology
 
 _NOTHING = np.empty((0, 0))

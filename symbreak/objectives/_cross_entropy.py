@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize
 
 from symbreak._support.checks import Array
 from symbreak.network import held
@@ -67,6 +66,7 @@ class CrossEntropy:
         self, start: Array, alpha: float, iterations: int, may_go_on: Callable[[], bool]
     ) -> Array:
         """Minimise from a vector on, for as many iterations as ``may_go_on`` allows."""
+        from scipy.optimize import minimize  # takes long to load
 
         def objective(x: Array) -> tuple[float, Array]:
             return self(x, alpha)

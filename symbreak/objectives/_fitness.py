@@ -160,6 +160,7 @@ class Fitness(Objective):
         executor: Judges parts of a population at a time, anybody's ``concurrent.futures``.
         inputs: How observations are scaled, kept in the model; not at all by default.
         name: What to call it; by default the function's name.
+        description: A line for tables and reports.
 
     Attributes:
         failures: How often there was no fitness, by the reason.
@@ -179,6 +180,7 @@ class Fitness(Objective):
         executor: Executor | None = None,
         inputs: Scaling | None = None,
         name: str | None = None,
+        description: str = "",
     ) -> None:
         if not callable(function):
             raise ValueError(f"fitness must be a function of a network, got {shown(function)}.")
@@ -199,6 +201,7 @@ class Fitness(Objective):
         self._executor = executor
         self._sign = -1.0 if self.maximize else 1.0
         self.name = str(name or getattr(function, "__name__", type(function).__name__))
+        self.description = description
         self.origin = {"problem": self.name, "maximize": self.maximize}
         self.target = -math.inf if target is None else self._sign * float(target)
         home = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"

@@ -12,13 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symbreak import _kernels, network
-from symbreak._polish import (
-    EvidencePolisher,
-    Linearisation,
-    Polisher,
-    check_polish_memory,
-    jacobian_cost,
-)
+from symbreak._polish._evidence import EvidencePolisher
+from symbreak._polish._linearisation import Linearisation, check_polish_memory, jacobian_cost
+from symbreak._polish._polisher import Polisher
 from symbreak._support.blas import single_threaded_blas
 from symbreak._support.checks import (
     Array,
@@ -30,10 +26,11 @@ from symbreak._support.checks import (
     check_theta,
 )
 from symbreak._support.compile import notice_of_compilation
+from symbreak._support.state import State
 from symbreak.models import Model
 from symbreak.objectives._base import Found, Objective
-from symbreak.optimizers import State
-from symbreak.problems import Problem, Ridge
+from symbreak.problems import Problem
+from symbreak.problems._problem import Ridge
 
 #: Each has its own scratch; no machine has so many cores.
 MAX_THREADS = 4_096

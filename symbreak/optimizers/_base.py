@@ -24,7 +24,7 @@ from symbreak._support.checks import (
     unknown,
 )
 from symbreak._support.compile import compiled
-from symbreak.optimizers._state import (
+from symbreak._support.state import (
     State,
     check_declared,
     check_savable,

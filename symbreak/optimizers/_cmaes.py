@@ -19,6 +19,7 @@ from symbreak._support.checks import (
     check_real,
     check_theta,
 )
+from symbreak._support.state import State
 from symbreak.optimizers._base import Optimizer
 from symbreak.optimizers._cmaes_kernels import (
     adapt,
@@ -26,7 +27,6 @@ from symbreak.optimizers._cmaes_kernels import (
     strategy_constants,
     to_candidates,
 )
-from symbreak.optimizers._state import State
 
 #: Bounds of the step along the widest axis: beyond them a search is lost (paper-notes 9).
 MIN_STEP, MAX_STEP = 1e-100, 1e10

@@ -8,8 +8,8 @@ import numpy as np
 
 from symbreak._support.checks import Array, Mask, check_choice, check_finite, check_flag, check_real
 from symbreak._support.compile import compiled
+from symbreak._support.state import State
 from symbreak.optimizers._base import Optimizer
-from symbreak.optimizers._state import State
 
 INFLATION = 100.0  # Algorithm 2
 ANCHORS = ("centroid", "better-half")

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from symbreak._support.checks import Array, check_kind, check_real
+from symbreak._support.state import State
 from symbreak.optimizers._base import Optimizer
 from symbreak.optimizers._cmaes import CMAES
-from symbreak.optimizers._state import State
 
 #: A search is stuck if, relative to their size, the best errors of its last generations and those
 #: of the last one differ by no more than this; or if its step is so small.

@@ -57,6 +57,12 @@ def plain(values: Any) -> Column:
     return cells
 
 
+def is_plain(values: Any) -> bool:
+    """Whether a column of a frame, or an array, holds numbers alone, and none is missing."""
+    numbers = numbers_of(plain(values)) if np.asarray(values).dtype.kind in "biufO" else None
+    return numbers is not None and not np.isnan(numbers).any()
+
+
 def text_of(cell: object) -> str:
     """A cell as the name of a level; a whole number has no decimal point."""
     if isinstance(cell, float | np.floating) and float(cell).is_integer():

@@ -221,7 +221,7 @@ class Encoding:
         for j, (i, kind, number, _) in enumerate(self.features):
             x = filled[:, i]
             if kind in ("sin", "cos"):
-                inputs[:, j] = getattr(np, kind)(x * (2 * math.pi / number))
+                inputs[:, j] = getattr(np, kind)(x % number * (2 * math.pi / number))
             else:
                 inputs[:, j] = {"value": x, "level": x == number, "missing": lost[:, i]}[kind]
         return inputs

@@ -1,7 +1,7 @@
 """Symmetries of networks, ways to break them, and networks compared modulo them."""
 
 from symbreak.symmetry import networks
-from symbreak.symmetry._alignment import Spread, align, canonical, centroid, distance, spread
+from symbreak.symmetry._alignment import align, canonical, centroid, distance, spread
 from symbreak.symmetry._breaking import (
     BREAKINGS,
     AssignmentBreaking,
@@ -11,12 +11,11 @@ from symbreak.symmetry._breaking import (
     NoBreaking,
     ProximityBreaking,
 )
-from symbreak.symmetry._draws import AlignedDraws, align_draws
+from symbreak.symmetry._draws import align_draws
 from symbreak.symmetry._operators import SignedPermutation, flip, replicas, swap, symmetries
 
 __all__ = [
     "BREAKINGS",
-    "AlignedDraws",
     "AssignmentBreaking",
     "Breaking",
     "ExhaustiveBreaking",
@@ -24,7 +23,6 @@ __all__ = [
     "NoBreaking",
     "ProximityBreaking",
     "SignedPermutation",
-    "Spread",
     "align",
     "align_draws",
     "canonical",

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from symbreak._support.checks import Array, IntArray
@@ -27,6 +26,9 @@ from symbreak.symmetry._alignment import (
 )
 from symbreak.symmetry.networks import checked_array, like, places_of
 from symbreak.topology import Topology, check_topology
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: So many draws of a chain, and of a mode, are looked at to find where it is.
 PER_CHAIN, PER_MODE = 200, 4_000
@@ -250,6 +252,8 @@ def _align_chains(
 
 
 def _summary(before: Array, after: Array, modes: IntArray) -> pd.DataFrame:
+    import pandas as pd  # takes long to load
+
     counts = np.bincount(modes)
     groups = {"all": np.ones(len(modes), dtype=np.bool_)}
     if len(counts) > 1:

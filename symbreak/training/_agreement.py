@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symbreak.objectives import Found, Objective
+from symbreak.objectives import Objective
+from symbreak.objectives._base import Found
 
 #: So many starts must have found the best optimum before it is taken for the best there is, of so
 #: many at least: three of three may all have missed one that most starts find.

@@ -14,10 +14,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from symbreak._polish import Polisher, evidence_of
+from symbreak._polish._evidence import evidence_of
+from symbreak._polish._polisher import Polisher
 from symbreak._support.checks import Array, check_count, check_vectors
 from symbreak.models import Model
-from symbreak.objectives import CrossEntropy, Found, LeastSquares
+from symbreak.objectives import LeastSquares
+from symbreak.objectives._base import Found
+from symbreak.objectives._cross_entropy import CrossEntropy
 from symbreak.objectives._least_squares import EXACT
 from symbreak.problems import Problem, Scaling
 from symbreak.topology import Topology
@@ -109,6 +112,34 @@ def join(models: Sequence[Model], shares: Array) -> Model:
         output_weights=np.vstack(V),
         origin={**first.origin, "networks": len(models)},
     )
+
+
+def split(model: Model) -> list[Model]:
+    """The networks whose mean a committee is, with equal shares; of any other model, itself."""
+    n, net = model.origin.get("networks", 1), model.topology
+    if not isinstance(n, int) or n < 2 or any(size % n for size in net.hidden):
+        return [model]
+    hidden = [size // n for size in net.hidden]
+    members = []
+    for i in range(n):
+        parts = []
+        for h, layer in enumerate(net.layers(model.theta)):
+            rows = layer[i * hidden[h] : (i + 1) * hidden[h]]
+            first = 0 if h == 0 else i * hidden[h - 1]
+            last = net.n_inputs if h == 0 else first + hidden[h - 1]
+            parts += [np.hstack([rows[:, first:last], rows[:, -1:]]).ravel()]
+        V = n * model.output_weights[i * hidden[-1] : (i + 1) * hidden[-1]]
+        members.append(
+            replace(
+                model,
+                topology=Topology((net.n_inputs, *hidden, net.n_outputs), net.activation),
+                theta=np.concatenate(parts),
+                output_weights=np.vstack([V, model.output_weights[net.hidden[-1] :]]),
+                error_bars=None,
+                origin={key: value for key, value in model.origin.items() if key != "networks"},
+            )
+        )
+    return members
 
 
 def _check_alike(first: Model, other: Model) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from symbreak._support.checks import MAX_MAGNITUDE, Array, check_kind
+from symbreak._support.state import check_saved
 from symbreak.models import Model
 from symbreak.network import alignment_cost
 from symbreak.objectives import Objective
@@ -138,17 +139,8 @@ class History:
         check_kind("history", state, dict, "of state()")
         history, dim = cls(objective, validates_all=validates_all), objective.topology.dim
         for name in ("theta", "selected"):
-            setattr(history, name, _checked(name, state[name], (dim,)).copy())
+            setattr(history, name, check_saved(name, state[name], "D", {"D": dim}))
         for name, n_columns in _TABLES.items():
-            rows = _checked(name, state[name], (len(state[name]), n_columns)).tolist()
+            rows = check_saved(name, state[name], "K C", {"C": n_columns}).tolist()
             setattr(history, name, [(int(n), *rest) for n, *rest in rows])
         return history
-
-
-def _checked(name: str, values: Any, shape: tuple[int, ...]) -> Array:
-    if not isinstance(values, np.ndarray) or values.shape != shape:
-        raise ValueError(
-            f"the state's {name} must be an array of shape {shape}, "
-            f"got {getattr(values, 'shape', values)!r}."
-        )
-    return values

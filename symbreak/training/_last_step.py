@@ -17,12 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symbreak._polish import EvidenceResult, Polisher, evidence_of
+from symbreak._polish._evidence import EvidenceResult, evidence_of
+from symbreak._polish._polisher import Polisher
 from symbreak._support.blas import single_threaded_blas
 from symbreak._support.checks import Array
 from symbreak.models import Model
 from symbreak.network import CLASS_SCALE, fit_output_weights, hidden_outputs
-from symbreak.objectives import CrossEntropy, LeastSquares
+from symbreak.objectives import LeastSquares
+from symbreak.objectives._cross_entropy import CrossEntropy
 from symbreak.problems import Dataset, Problem
 from symbreak.training._record import RunRecord
 

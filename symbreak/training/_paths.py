@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symbreak._polish import Polisher
+from symbreak._polish._polisher import Polisher
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array
 from symbreak._support.random import stream
 from symbreak.network import hidden_outputs
-from symbreak.objectives import CrossEntropy, LeastSquares
-from symbreak.objectives._cross_entropy import log_softmax
+from symbreak.objectives import LeastSquares
+from symbreak.objectives._cross_entropy import CrossEntropy, log_softmax
 from symbreak.problems import Dataset, Problem
 from symbreak.training._recipe import LEAST, MANY, SOME
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
-from symbreak._polish import ITERATIONS
+from symbreak._polish._polisher import ITERATIONS
 from symbreak._support.checks import check_choice, check_count, check_kind
 from symbreak.methods import POLISHES, Polish, find_method
 from symbreak.objectives import Objective

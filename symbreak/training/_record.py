@@ -15,7 +15,7 @@ from symbreak._support.blas import blas_in_words
 from symbreak._support.checks import Array, IntArray
 from symbreak._version import __version__
 from symbreak.models import Model
-from symbreak.objectives import Found
+from symbreak.objectives._base import Found
 from symbreak.training._agreement import Agreement, agreement
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._polish import check_digest
+from symbreak._polish._polisher import check_digest
 from symbreak._support.checks import (
     Array,
     check_count,
@@ -25,11 +25,12 @@ from symbreak._support.checks import (
     check_theta,
     shown,
 )
+from symbreak._support.state import State, check_saved, reading_state
 from symbreak.methods import find_method, make_optimizer
 from symbreak.models import Model
-from symbreak.objectives import Found, LeastSquares, Objective, check_threads
-from symbreak.optimizers import State
-from symbreak.optimizers._state import check_saved, reading_state
+from symbreak.objectives import LeastSquares, Objective
+from symbreak.objectives._base import Found
+from symbreak.objectives._least_squares import check_threads
 from symbreak.problems import Problem
 from symbreak.training._agreement import Agreement, agreement, label_optima
 from symbreak.training._history import History
@@ -203,7 +204,7 @@ class Run:
             self._take_over(self._running.pop(0))
             if self.finished:
                 self._running.clear()  # what others have found ahead of it does not count
-        if not self.finished and self.error <= self.objective.target:
+        if self.error <= self.objective.target:  # also by the last of the budget
             self.stopped = "target"
         self._keep_running()
         self._seconds += time.perf_counter() - started

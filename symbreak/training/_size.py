@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from symbreak._support.checks import Array
+from symbreak.models import Model
 from symbreak.network import evaluation_cost
 from symbreak.objectives._cross_entropy import log_softmax
 from symbreak.problems import Dataset, Problem
@@ -40,8 +41,9 @@ SAMPLES, PREDICTIONS = 4_000, 600
 WORK, SHARE = 2e11, 0.5
 #: Evaluations without which a path does not begin.
 LEAST_EVALUATIONS = 100
-#: A size is as good as the best if its loss is larger by less than so many standard errors.
-AS_GOOD = 0.25
+#: A size is as good as the best if its loss is larger by less than so many standard errors, or by
+#: less than this share.
+AS_GOOD, SAME = 0.25, 1e-3
 #: Networks in the committee, if nothing else is said.
 N_NETWORKS = 8
 
@@ -156,8 +158,9 @@ class Comparison:
         """Whether there is hope for a size, after those before it."""
         if not self.tried:
             return True
-        best = min(range(len(self.tried)), key=lambda i: self.tried[i].loss)
-        in_vain, net = len(self.tried) - 1 - best, self._sized(hidden).topology
+        losses = np.array([one.loss for one in self.tried])
+        best = int(np.argmax(losses <= (1 + SAME) * losses.min()))
+        in_vain, net = len(losses) - 1 - best, self._sized(hidden).topology
         if in_vain and net.dim > MORE * net.n_outputs * len(self._parts[0].shown):
             return False
         if len(hidden) > 1:
@@ -243,11 +246,12 @@ class Comparison:
         """The smallest of those that are as good as the best."""
         w, losses = self._weights, [losses for losses, _ in self._paths]
         best = min(range(len(losses)), key=lambda i: self.tried[i].loss)
+        nothing = SAME * self.tried[best].loss
         differences = [one - losses[best] for one in losses]
         good = [
             i
             for i, more in enumerate(differences)
-            if w @ more / w.sum() <= AS_GOOD * standard_error(more, w)
+            if w @ more / w.sum() <= max(AS_GOOD * standard_error(more, w), nothing)
         ]
         return min(good, key=lambda i: (sum(self.tried[i].hidden), i), default=best)
 
@@ -255,6 +259,16 @@ class Comparison:
         net = self.problem.topology
         sizes = (net.n_inputs, *hidden, net.n_outputs)
         return replace(self.problem, topology=Topology(sizes, net.activation))
+
+
+def chosen_ridge(model: Model) -> float | None:
+    """The ridge that was chosen with a model's size; None if none was, or it cannot be read."""
+    tried, members = model.origin.get("size_path", ()), model.origin.get("networks", 1)
+    try:
+        hidden = [size // members for size in model.topology.hidden]
+        return next(float(one["alpha"]) for one in tried if one["hidden"] == hidden)
+    except (TypeError, ValueError, KeyError, StopIteration, ZeroDivisionError):
+        return None
 
 
 def standard_error(values: Array, weights: Array) -> float:

@@ -9,14 +9,16 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.random import Generator
 
-from symbreak._polish import ITERATIONS, EvidencePolisher, Polisher
+from symbreak._polish._evidence import EvidencePolisher
+from symbreak._polish._polisher import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array, check_choice, check_count, check_finite, check_kind
 from symbreak._support.random import stream
+from symbreak._support.state import State, check_saved
 from symbreak.methods import find_method, make_optimizer
-from symbreak.objectives import Found, Objective
-from symbreak.optimizers import Optimizer, State
-from symbreak.optimizers._state import check_saved
+from symbreak.objectives import Objective
+from symbreak.objectives._base import Found
+from symbreak.optimizers import Optimizer
 from symbreak.training._history import History
 from symbreak.training._recipe import LEAST, Plan
 

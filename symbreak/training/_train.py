@@ -13,21 +13,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._polish import ITERATIONS, Polisher
+from symbreak._polish._polisher import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import check_callable, check_choice, check_kind, check_real
+from symbreak._support.checks import Array, check_callable, check_choice, check_kind, check_real
 from symbreak._support.signals import deferred_interrupts
 from symbreak.methods import check_settings
 from symbreak.models import Model
-from symbreak.objectives import (
-    LeastSquares,
-    Objective,
-    check_threads,
-    prepare_kernels,
-    prepare_polish,
-)
+from symbreak.objectives import LeastSquares, Objective
+from symbreak.objectives._least_squares import check_threads, prepare_kernels, prepare_polish
 from symbreak.problems import Problem
-from symbreak.training._committee import check_networks, with_committee
+from symbreak.topology import Topology
+from symbreak.training._committee import check_networks, split, with_committee
 from symbreak.training._error_bars import with_error_bars
 from symbreak.training._last_step import (
     POLISH_SAMPLES,
@@ -40,7 +36,7 @@ from symbreak.training._last_step import (
 from symbreak.training._recipe import polish_of
 from symbreak.training._record import Progress, RunRecord
 from symbreak.training._run import UNLIMITED, Run, as_objective
-from symbreak.training._size import N_NETWORKS, Comparison
+from symbreak.training._size import N_NETWORKS, Comparison, chosen_ridge
 
 #: Samples that a search needs, in all or per parameter and output: it looks for a basin, which few
 #: show as well as many.
@@ -96,7 +92,7 @@ def train(
     seed: int = 0,
     population_size: int | None = None,
     threads: int = 1,
-    initial: ArrayLike | None = None,
+    initial: Model | ArrayLike | None = None,
     executor: Executor | None = None,
     callback: Callback | None = None,
     hidden: str | None = None,
@@ -130,8 +126,8 @@ def train(
         seed: Same seed, same result, with any number of threads.
         population_size: Candidates per generation; by default the problem's own.
         threads: Threads of the evaluation, or of independent starts; 0 means one per core.
-        initial: A vector (D,) to polish first, before any search; with ``polish="final"`` instead
-            of one.
+        initial: A model of such hidden layers, or a vector (D,), to polish first, before any
+            search; with ``polish="final"`` instead of one. Inputs of a model are found by name.
         executor: Runs as many starts at a time as there are ``threads``, in other processes or on
             other machines: anybody's ``concurrent.futures.Executor``.
         callback: Called after each step; the training stops early if it returns True.
@@ -148,6 +144,10 @@ def train(
     """
     check_callable("callback", callback)
     check_settings(method, settings, train.__kwdefaults__ or ())
+    if isinstance(initial, Model):
+        check_kind("problem", problem, Problem, "to begin with a model")
+        problem, initial = _continued(initial, problem, hidden)  # type: ignore[arg-type]
+        n_networks, hidden = n_networks or (1 if initial.ndim == 1 else len(initial)), None
     if isinstance(problem, Problem):  # before the clock starts
         prepare_kernels()
         if polish_of(method, polish) != "none":
@@ -181,6 +181,26 @@ def _chooses_size(hidden: str | None, own: bool, initial: ArrayLike | None) -> b
     if initial is not None:
         raise ValueError("initial is a network of the problem's size; leave hidden='auto' out.")
     return True
+
+
+def _continued(model: Model, problem: Problem, hidden: str | None) -> tuple[Problem, Array]:
+    """The problem, and where its training begins from a model of other data.
+
+    Layers that may be chosen stay as they are, and so does the ridge that was chosen with them.
+    """
+    members, theirs = split(model), problem.topology
+    ours = members[0].topology
+    if hidden == "auto":
+        theirs = Topology((theirs.n_inputs, *ours.hidden, theirs.n_outputs), theirs.activation)
+        problem = replace(problem, topology=theirs)
+        if problem.ridge.sets_itself and not has_probabilities(problem):
+            problem = replace(problem, alpha=chosen_ridge(model) or problem.alpha)
+    if (ours.hidden, ours.activation) != (theirs.hidden, theirs.activation):
+        raise ValueError(
+            f"initial must have the hidden layers of the problem, {theirs}, got a model {ours}."
+        )
+    thetas = [member.theta_for(problem.feature_names, problem.inputs) for member in members]
+    return problem, thetas[0] if len(thetas) == 1 else np.array(thetas)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbreak.analysis import Lineup, Results
+from symbreak.analysis import Results
+from symbreak.analysis._lineup import Lineup
 from symbreak.analysis._paper import TABLE_1
 from symbreak.analysis._words import paper_sentences
 from symbreak.problems import problem_names

@@ -9,7 +9,8 @@ import pytest
 import vl_convert
 
 from symbreak import load_problem
-from symbreak.analysis import fit_chart, problem_chart, save_chart
+from symbreak.analysis import problem_chart, save_chart
+from symbreak.analysis._data_charts import fit_chart
 from symbreak.analysis._results import Fit
 from symbreak.analysis._tables import integer_text, quality_table
 from symbreak.experiments import Store, StudySpec, run_study

@@ -6,15 +6,15 @@ import re
 import pandas as pd
 import pytest
 
-from symbreak.analysis import Lineup, conclusions, summary_sentences
 from symbreak.analysis._figures import FigureFiles
-from symbreak.analysis._lineup import Member
+from symbreak.analysis._lineup import Lineup, Member
 from symbreak.analysis._report import render_page
 from symbreak.analysis._tables import csv_table, error_table, latex_table, markdown_table
+from symbreak.analysis._words import conclusions, summary_sentences
 from tests.analysis.test_tables import read
 
 #: A family without an invariant method, named as nothing here is named.
-NEW = {"DE": "L-SHADE", "DE-SB": "Aligned"}
+NEW = {"DE": "Novel", "DE-SB": "Aligned"}
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def results(tmp_path_factory):
     frames["spread"] = known.spread
     more = {name: frame[frame["method"].isin(NEW)] for name, frame in frames.items()}
     more = {name: frame.assign(method=frame["method"].map(NEW)) for name, frame in more.items()}
-    more["runs"] = more["runs"].assign(family="L-SHADE", key=more["runs"]["key"] + "x")
+    more["runs"] = more["runs"].assign(family="Novel", key=more["runs"]["key"] + "x")
     frames = {name: pd.concat([frames[name], more[name]], ignore_index=True) for name in frames}
     return dataclasses.replace(known, **frames, lineup=Lineup.of(frames["runs"]))
 
@@ -52,30 +52,30 @@ def test_names_are_shortened_only_where_they_stay_different():
 
 
 def test_a_third_family_is_in_the_lineup_after_the_papers(results):
-    assert results.lineup.families == ("DE", "CMA-ES", "L-SHADE")
-    assert results.methods("L-SHADE") == ["L-SHADE", "Aligned"]
-    assert results.lineup.compared("L-SHADE") == ("L-SHADE", "Aligned")
+    assert results.lineup.families == ("DE", "CMA-ES", "Novel")
+    assert results.methods("Novel") == ["Novel", "Aligned"]
+    assert results.lineup.compared("Novel") == ("Novel", "Aligned")
 
 
 def test_a_third_family_is_in_every_table(results):
     header, _, first, *_ = markdown_table(results).splitlines()
-    assert header.endswith("| L-SHADE | Aligned |")
+    assert header.endswith("| Novel | Aligned |")
     assert re.search(r"\| 1\.000 ± \d\.\d+ \| \*\*0\.\d+ ± \d\.\d+\*\* \|$", first)
-    assert r"L-SHADE & Aligned \\" in latex_table(results)
-    assert "syn5,L-SHADE,Aligned,5," in csv_table(results)
+    assert r"Novel & Aligned \\" in latex_table(results)
+    assert "syn5,Novel,Aligned,5," in csv_table(results)
 
 
 def test_a_third_family_is_tested_and_timed(results):
-    pairs = results.pairwise[results.pairwise["family"] == "L-SHADE"]
+    pairs = results.pairwise[results.pairwise["family"] == "Novel"]
     assert pairs[["problem", "a", "b"]].to_numpy().tolist() == [
-        ["syn5", "L-SHADE", "Aligned"],
-        ["two-circles", "L-SHADE", "Aligned"],
+        ["syn5", "Novel", "Aligned"],
+        ["two-circles", "Novel", "Aligned"],
     ]
     assert (pairs["note"] == "").all()
     families = results.kruskal_wallis
-    assert (families[families["family"] == "L-SHADE"]["methods"] == "L-SHADE, Aligned").all()
+    assert (families[families["family"] == "Novel"]["methods"] == "Novel, Aligned").all()
     table = results.speed_ups
-    assert set(table[table["family"] == "L-SHADE"]["method"]) == {"Aligned"}
+    assert set(table[table["family"] == "Novel"]["method"]) == {"Aligned"}
     twin = table[table["method"] == "DE-SB"]["speed_up"].to_numpy()
     assert table[table["method"] == "Aligned"]["speed_up"].to_numpy() == pytest.approx(
         twin, nan_ok=True
@@ -85,17 +85,17 @@ def test_a_third_family_is_tested_and_timed(results):
 def test_a_third_family_is_spoken_of(results):
     words = " ".join(summary_sentences(results))
     wins = results.summary.query("method == 'Aligned' and best")
-    assert f"Aligned has a smaller mean error than L-SHADE on {len(wins)} of 2 problems" in words
-    assert "Aligned has a smaller mean error than L-SHADE" in " ".join(conclusions(results))
+    assert f"Aligned has a smaller mean error than Novel on {len(wins)} of 2 problems" in words
+    assert "Aligned has a smaller mean error than Novel" in " ".join(conclusions(results))
 
 
 def test_a_third_family_is_in_all_charts_of_the_page(results, tmp_path):
     page = render_page(results, "small", 0, FigureFiles(tmp_path, ("svg",)))
-    assert '<th colspan="2" class="family">L-SHADE</th>' in page
-    assert page.count("<h3>L-SHADE</h3>") == 2  # a section per problem
-    assert "Targets reached, L-SHADE" in page
+    assert '<th colspan="2" class="family">Novel</th>' in page
+    assert page.count("<h3>Novel</h3>") == 2  # a section per problem
+    assert "Targets reached, Novel" in page
     for name in ("overview-heat-map", "overview-significance", "lead-relative"):
-        assert ">L-SHADE<" in (tmp_path / f"{name}.svg").read_text(), name
+        assert ">Novel<" in (tmp_path / f"{name}.svg").read_text(), name
     for name in (
         "overview-targets-2",
         "problem-0-family-2-convergence",
@@ -104,7 +104,7 @@ def test_a_third_family_is_in_all_charts_of_the_page(results, tmp_path):
         picture = (tmp_path / f"{name}.svg").read_text()
         assert ">Aligned<" in picture, name
         assert results.styles("DE")["DE-SB"].color in picture, name
-    assert "<td>Aligned</td><td>L-SHADE</td><td>proximity</td>" in page
+    assert "<td>Aligned</td><td>Novel</td><td>proximity</td>" in page
 
 
 def test_a_family_without_a_plain_or_a_proximity_method_makes_a_page(results, tmp_path):
@@ -119,8 +119,8 @@ def test_a_family_without_a_plain_or_a_proximity_method_makes_a_page(results, tm
 def test_a_study_leads_with_its_own_methods_and_the_best_of_every_other_family(results):
     problem, styles = results.lead
     best = results.summary[results.summary["problem"] == problem].sort_values("mean")
-    others = best.drop_duplicates("family").query("family != 'L-SHADE'")["method"]
-    assert set(styles) == {"L-SHADE", "Aligned", *others}
+    others = best.drop_duplicates("family").query("family != 'Novel'")["method"]
+    assert set(styles) == {"Novel", "Aligned", *others}
     assert len(set(styles.values())) == 4  # whatever their roles are
 
 

@@ -7,7 +7,8 @@ import pytest
 from symbreak import methods
 from symbreak.analysis import Results
 from symbreak.analysis._words import _study, provenance
-from symbreak.experiments import BUILT_IN, Store, StudySpec
+from symbreak.experiments import Store, StudySpec
+from symbreak.experiments._study import BUILT_IN
 
 OWN = 'problems = ["syn5"]\nmethods = ["DE-SB-LA-W"]\nrepetitions = 2\n[budgets]\nsyn5 = 800\n'
 

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 from symbreak import load_problem
-from symbreak.analysis import Results, conclusions, problem_chart, write_report
+from symbreak.analysis import Results, problem_chart, write_report
 from symbreak.analysis._figures import FigureFiles, figure
-from symbreak.analysis._words import warning_sentences
+from symbreak.analysis._words import conclusions, warning_sentences
 from symbreak.experiments import Store, StudySpec, execute, run_study, write_archive
 
 EVIL = "<script>alert(1)</script>\\u001b[31m\\u2028[/x]"  # as TOML spells it

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from symbreak import LeastSquares, Problem, train
 from symbreak.cli import app
 from symbreak.cli._scores import best_record, extreme_value
-from symbreak.inspection import scores
+from symbreak.inspection import recorded_scores, scores
 from symbreak.models import Model
 from symbreak.problems import read_problem
 from symbreak.training import _last_step, _train
@@ -221,7 +221,23 @@ def test_train_says_what_it_read_and_what_came_out(folder):
     assert model.output_shift
     problem = read_problem(folder / "house.csv", name="house.csv", test=0.25)
     for part, score in scores(model, problem).items():
-        assert f"{part} {score.n} {score.rmse[0]:.4g} {score.r2[0]:.4f}" in text
+        spread = f" ± {score.spread[0]:.2g}" if part == "test" else ""
+        assert f"{part} {score.n} {score.rmse[0]:.4g}{spread} {score.r2[0]:.4f}" in text
+    score = recorded_scores(model)["left out"]
+    assert f"left out 60 {score.rmse[0]:.4g} ± {score.spread[0]:.2g} {score.r2[0]:.4f}" in text
+    assert f"{score.rmse[0]:.4g} ± {score.spread[0]:.2g}" in run("inspect", out)
+
+
+def test_inspect_scores_a_model_on_another_table_and_writes_a_page(folder):
+    out, page = folder / "own.json", folder / "page.html"
+    run("train", folder / "house.csv", "--target", "price", "-n", 500, "--out", out)
+    model = Model.load(out)
+    text = run("inspect", out, "--data", folder / "house.csv", "--page", page)
+    problem = read_problem(folder / "house.csv", name="house.csv")
+    assert f"this table 80 {scores(model, problem)['training'].rmse[0]:.4g} ±" in text
+    assert "of this table" in page.read_text()
+    with pytest.raises(ValueError, match="--page needs a table"):
+        run("inspect", out, "--page", page)
 
 
 def test_train_recognises_classes_and_a_missing_header(folder):

@@ -8,18 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from symbreak.analysis import Results, evaluations_to_targets, target_table
+from symbreak.analysis import Results
+from symbreak.analysis._targets import evaluations_to_targets, target_table
 from symbreak.experiments import (
     Archive,
     Store,
     StoreError,
     StudySpec,
-    missing_runs,
     open_results,
     run_study,
     write_archive,
 )
 from symbreak.experiments._archive import CURVE_STEP
+from symbreak.experiments._driver import missing_runs
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

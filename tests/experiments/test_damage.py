@@ -12,15 +12,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from symbreak.experiments import (
-    CheckpointError,
-    Store,
-    StoreError,
-    StudySpec,
-    check_store,
-    execute,
-    run_study,
-)
+from symbreak.experiments import Store, StoreError, StudySpec, check_store, execute, run_study
+from symbreak.experiments._errors import CheckpointError
 
 TEXT = """
 problems = ["syn5"]

@@ -101,7 +101,7 @@ def test_a_migration_that_is_cut_short_changes_nothing(small, request, monkeypat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as cut:
-        cut.setattr(_database, "_seal_rows", fail)
+        cut.setattr(_database.Database, "_seal_rows", fail)
         with pytest.raises(KeyboardInterrupt):
             Store(path)
     with closing(sqlite3.connect(path)) as connection:

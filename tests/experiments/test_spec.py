@@ -3,7 +3,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from symbreak.experiments import BUILT_IN, StudySpec
+from symbreak.experiments import StudySpec
+from symbreak.experiments._study import BUILT_IN
 
 MINIMAL = 'problems = ["sinc"]\nmethods = ["DE", "DE-SB"]\n'
 

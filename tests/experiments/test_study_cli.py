@@ -18,7 +18,8 @@ from symbreak.cli._study_view import (
     Pace,
     StudyView,
 )
-from symbreak.experiments import Store, StudyResult, StudySpec, Update
+from symbreak.experiments import Store, StudySpec
+from symbreak.experiments._driver import StudyResult, Update
 from tests.cli.shell import symbreak
 
 TEXT = """

@@ -22,7 +22,8 @@ from symbreak import (
     methods,
 )
 from symbreak.methods import Method
-from symbreak.optimizers import OPTIMIZERS, Optimizer
+from symbreak.optimizers import Optimizer
+from symbreak.optimizers._base import OPTIMIZERS
 from symbreak.symmetry import AssignmentBreaking, ProximityBreaking
 from symbreak.training import Run
 from tests.optimizers.runs import NET, landscape

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from symbreak.cli import app, load_command
 from symbreak.methods import _METHODS
-from symbreak.optimizers import OPTIMIZERS
+from symbreak.optimizers._base import OPTIMIZERS
 from symbreak.problems import _registry
 from symbreak.symmetry import BREAKINGS
 

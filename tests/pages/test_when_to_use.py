@@ -41,3 +41,11 @@ def test_a_loss_of_more_than_a_standard_error_is_called_worse(page):
     table = "\n".join(page.comparison_table(runs))
     assert len(re.findall(r"\| iris .*\*\*worse\*\*", table)) == len(page.nets(runs))
     assert "iris" in page.claim(runs)[0]
+
+
+def test_the_tables_with_words_and_gaps_are_those_of_the_committed_results(page):
+    tables, text = importlib.import_module("tables"), page.PAGE.read_text(encoding="utf-8")
+    assert tables.page(text) == text, "run: python benchmarks/tables.py write"
+    scored = [(row["data"], row["method"], row["fold"]) for row in tables.read()]
+    folds = range(2 * tables.FOLDS)
+    assert sorted(scored) == sorted(itertools.product(tables.SOURCES, tables.METHODS, folds))

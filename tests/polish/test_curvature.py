@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
 
 from symbreak import LeastSquares
-from symbreak._polish import Polisher, _step_kernels
+from symbreak._polish import _step_kernels
 from symbreak._polish._curvature import Curvature
+from symbreak._polish._polisher import Polisher
 from tests.papers import paper_problem
 from tests.states import through_json
 from tests.strategies import seeds

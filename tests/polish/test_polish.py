@@ -14,7 +14,10 @@ from hypothesis import given, settings
 
 import symbreak
 from symbreak import LeastSquares, Problem, Topology, load_problem, train
-from symbreak._polish import Linearisation, Polisher, _step_kernels, evidence_of, jacobian_cost
+from symbreak._polish import _step_kernels
+from symbreak._polish._evidence import evidence_of
+from symbreak._polish._linearisation import Linearisation, jacobian_cost
+from symbreak._polish._polisher import Polisher
 from symbreak.activations import ACTIVATIONS
 from symbreak.models import Model
 from tests import reference_polish

@@ -14,7 +14,8 @@ import pytest
 
 from symbreak import LeastSquares, Topology, load_problem, problem_names, symmetry, train
 from symbreak._support.blas import blas_in_words
-from symbreak.experiments import BUILT_IN, StudySpec
+from symbreak.experiments import StudySpec
+from symbreak.experiments._study import BUILT_IN
 from tests.reliability.processors import environment, lacking
 
 pytestmark = pytest.mark.skipif(

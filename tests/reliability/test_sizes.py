@@ -15,8 +15,8 @@ from symbreak import (
     train,
 )
 from symbreak._support import checks
-from symbreak.experiments import RunSpec
 from symbreak.experiments._identity import facts_of
+from symbreak.experiments._spec import RunSpec
 from symbreak.training import Run
 from tests.papers import paper_problem
 

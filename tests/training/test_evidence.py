@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from symbreak import LeastSquares, load_problem
-from symbreak._polish import EvidencePolisher, Linearisation, estimate
+from symbreak._polish._evidence import EvidencePolisher, estimate
+from symbreak._polish._linearisation import Linearisation
 from symbreak.activations import ACTIVATIONS
 from symbreak.network import hidden_outputs
 from symbreak.training import Run

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from symbreak.activations import ACTIVATIONS
-from symbreak.objectives import CrossEntropy
+from symbreak.objectives._cross_entropy import CrossEntropy
 from symbreak.problems import Dataset
 from symbreak.topology import Topology
 from symbreak.training._last_step import CLASS_RIDGES as RIDGES

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symbreak import LeastSquares
-from symbreak._polish import evidence_of
+from symbreak._polish._evidence import evidence_of
 from symbreak.estimators import EvolvedMLPRegressor
 from symbreak.training._last_step import is_worthwhile, with_validated_ridge
 from tests.papers import paper_problem

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from symbreak import METHODS, LeastSquares, Model, load_problem, train
-from symbreak.objectives import Found
+from symbreak.objectives._base import Found
 from symbreak.training import Run
 from symbreak.training._agreement import Agreement, agreement, label_optima
 from symbreak.training._recipe import Patience, luby, make_plan, patience
 from symbreak.training._start import run_start
 from tests.papers import paper_problem
-from tests.polishing import searched
+from tests.polishing import bare, searched
 from tests.states import through_json
 
 
@@ -212,8 +212,7 @@ def test_a_random_start_continued_from_its_state_is_identical(problem):
     while not run.finished:
         run = Run.from_state(problem, through_json(run.state()))
         run.step()
-    bare = whole.with_model(replace(whole.model, error_bars=None))  # a run alone has none
-    assert outcome(run.record()) == outcome(bare)
+    assert outcome(run.record()) == outcome(whole.with_model(bare(whole.model)))
 
 
 def test_a_search_that_comes_later_is_refused_at_once(problem):

@@ -1,4 +1,4 @@
-"""Saved states of optimizers: plain values, copied when taken and checked when restored."""
+"""Saved states: plain values, copied when taken and checked when restored."""
 
 from __future__ import annotations
 

@@ -1,0 +1,320 @@
+"""A model as a workbook whose formulas are live; needs the extra ``symbreak[excel]``."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from symbreak._support.checks import Array
+from symbreak._support.extras import how_to_install
+from symbreak.export._parts import check_model, facts, identifiers, labels
+from symbreak.models import Model
+from symbreak.problems._encoding import Coded, Encoding
+
+#: How an activation of z is written.
+ACTIVATIONS = {
+    "tanh": "TANH(z)",
+    "sin": "SIN(z)",
+    "softsign": "(z)/(1+ABS(z))",
+    "logistic": "1/(1+EXP(-(z)))",
+    "relu": "MAX(0,z)",
+}
+#: Samples that the formulas are checked on, besides that of the user.
+CHECKS = 8
+#: The row of the first input.
+FIRST = 4
+
+
+def to_excel(model: Model) -> bytes:
+    """An .xlsx file: inputs in named cells, outputs that follow them, and a check.
+
+    The sheet "calculation" has a row for each step and a column for each sample. The first sample
+    is the user's; outputs of the others are compared with those of the model. A missing value is an
+    empty cell, a level is its name, and a date is a date.
+
+    Raises:
+        ValueError: if the package openpyxl is missing.
+    """
+    check_model(model)
+    try:
+        import openpyxl
+    except ModuleNotFoundError:
+        raise ValueError(
+            f"a workbook needs the package openpyxl; install it with: {how_to_install('excel')}"
+        ) from None
+    book = openpyxl.Workbook()
+    encoding = model.encoding or _plain_encoding(model)
+    codes = _samples(model, encoding)
+    sheets = _Sheets(book)
+    _write_inputs(sheets, model, encoding, codes[0])
+    steps = _Steps(sheets, len(codes))
+    outputs = _write_steps(steps, model, encoding, codes)
+    _write_outputs(sheets, model, outputs, FIRST + len(encoding.columns) + 1)
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+def _plain_encoding(model: Model) -> Encoding:
+    """Numbers as they are; without a name they are x1, x2, ..."""
+    names = model.feature_names or [f"x{i + 1}" for i in range(model.topology.n_inputs)]
+    means = zip(names, model.inputs.mean.tolist(), strict=True)
+    return Encoding(tuple(Coded(str(name), fill=mean) for name, mean in means))
+
+
+def _samples(model: Model, encoding: Encoding) -> Array:
+    """Codes of a typical sample, and of others for the check, the last with gaps."""
+    rng = np.random.default_rng(0)
+    codes = np.tile([column.fill for column in encoding.columns], (1 + CHECKS, 1))
+    for j, (i, kind, _, _) in enumerate(encoding.features):
+        if kind == "value":
+            codes[1:, i] = model.inputs.mean[j] + model.inputs.scale[j] * rng.normal(size=CHECKS)
+    for i, column in enumerate(encoding.columns):
+        if column.levels:
+            codes[1:, i] = rng.integers(len(column.levels) + column.rare, size=CHECKS)
+        elif column.kind == "date":  # in hours that sheets hold exactly, although they add days
+            codes[:, i] = np.round(8 * codes[:, i]) / 8
+        if column.missing:
+            codes[-1, i] = math.nan
+    return codes
+
+
+def _epoch(column: Coded) -> int:
+    """What a sheet has for the day from which we count; times alone were read as of 1900-01-01."""
+    return 25_567 if column.pattern.startswith("%H") else 25_569
+
+
+class _Sheets:
+    """The sheets, and ways to write to them that no text can misuse."""
+
+    def __init__(self, book: Any) -> None:
+        from openpyxl.styles import Font, PatternFill
+
+        self.book, self.model = book, book.active
+        self.model.title = "model"
+        self.bold, self.grey = Font(bold=True), Font(color="808080")
+        self.yellow = PatternFill("solid", fgColor="FFF2CC")
+        self.steps, self.numbers = map(book.create_sheet, ("calculation", "numbers"))
+        for sheet, widths in (
+            (self.model, (32, 24, 90)),
+            (self.steps, (44,)),
+            (self.numbers, (44,)),
+        ):
+            for letter, width in zip("ABC", widths, strict=False):
+                sheet.column_dimensions[letter].width = width
+        self._n_columns = 3  # of the numbers: those alone, and a gap
+
+    def text(self, sheet: Any, row: int, column: int, text: str, font: Any = None) -> None:
+        """A cell that stays text, even if it looks like a formula."""
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+        plain = text.encode("utf-8", "replace").decode()[:32_000]
+        cell = sheet.cell(row, column, ILLEGAL_CHARACTERS_RE.sub("?", plain))
+        cell.data_type = "s"
+        if font is not None:
+            cell.font = font
+
+    def name(self, name: str, row: int) -> None:
+        """A name for a cell beside a label."""
+        from openpyxl.workbook.defined_name import DefinedName
+
+        self.book.defined_names[name] = DefinedName(name, attr_text=f"model!$B${row}")
+
+    def number(self, label: str, value: float) -> str:
+        """A constant, in a cell, since formulas may be cut to 15 digits; returns where it is."""
+        row = self.numbers.max_row + 1
+        self.text(self.numbers, row, 1, label)
+        self.numbers.cell(row, 2, float(value))
+        return f"numbers!$B${row}"
+
+    def column(self, label: str, values: Sequence[float | str]) -> str:
+        """A column of constants; returns where it is."""
+        from openpyxl.utils import get_column_letter
+
+        self._n_columns += 1
+        letter = get_column_letter(self._n_columns)
+        self.text(self.numbers, 1, self._n_columns, label, self.bold)
+        for row, value in enumerate(values, start=2):
+            if isinstance(value, str):
+                self.text(self.numbers, row, self._n_columns, value)
+            else:
+                self.numbers.cell(row, self._n_columns, float(value))
+        return f"numbers!${letter}$2:${letter}${len(values) + 1}"
+
+
+class _Steps:
+    """The rows of the calculation; in formulas ``@7`` is row 7 of the same sample."""
+
+    def __init__(self, sheets: _Sheets, n_samples: int) -> None:
+        from openpyxl.utils import get_column_letter
+
+        self.sheets, self.sheet, self._row = sheets, sheets.steps, 1
+        self._letters = [get_column_letter(2 + j) for j in range(n_samples)]
+        for j in range(n_samples):
+            sheets.text(self.sheet, 1, 2 + j, f"check {j}" if j else "yours", sheets.bold)
+
+    def add(self, label: str, formula: str) -> int:
+        """A row with a formula for each sample, or an empty one."""
+        self._row += 1
+        self.sheets.text(self.sheet, self._row, 1, label)
+        if formula:
+            for j, letter in enumerate(self._letters):
+                said = re.sub(r"@(\d+)", rf"{letter}\1", formula)
+                self.sheet.cell(self._row, 2 + j, f"={said}")
+        return self._row
+
+    def layer(
+        self, names: Sequence[str], below: Sequence[int], weights: Array, how: str
+    ) -> list[int]:
+        """A row for each neuron, which reads the rows below it; its last weight is a bias."""
+        rows = []
+        for name, (*row, bias) in zip(names, weights.tolist(), strict=True):
+            read, shift = self.sheets.column(name, row), self.sheets.number(f"{name}, bias", bias)
+            z = f"SUMPRODUCT({read},@{below[0]}:@{below[-1]})+{shift}"
+            rows.append(self.add(name, how.replace("z", z)))
+        return rows
+
+
+def _write_inputs(sheets: _Sheets, model: Model, encoding: Encoding, codes: Array) -> None:
+    """Cells to fill in, with typical values in them."""
+    sheet = sheets.model
+    sheets.text(sheet, 1, 1, facts(model)[0], sheets.bold)
+    sheets.text(sheet, 2, 1, "Change the yellow cells; an empty one is missing.", sheets.grey)
+    names = identifiers(encoding.names)
+    for row, (column, name, code) in enumerate(
+        zip(encoding.columns, names, codes.tolist(), strict=True), start=FIRST
+    ):
+        sheets.text(sheet, row, 1, column.name)
+        _write_raw(sheets, sheet, row, 2, column, code)
+        sheets.text(sheet, row, 3, column.in_words.removeprefix(f"{column.name}: "), sheets.grey)
+        sheet.cell(row, 2).fill = sheets.yellow
+        sheets.name(f"in_{name}", row)
+
+
+def _write_raw(
+    sheets: _Sheets, sheet: Any, row: int, place: int, column: Coded, code: float
+) -> None:
+    """A code as the cell that it came from."""
+    if math.isnan(code):
+        return
+    if column.levels:
+        levels = [*column.levels, "any other"]
+        sheets.text(sheet, row, place, levels[int(code)])
+    else:
+        days = column.kind == "date"
+        cell = sheet.cell(row, place, code + _epoch(column) if days else code)
+        if days:
+            cell.number_format = "yyyy-mm-dd hh:mm"
+
+
+def _write_steps(
+    steps: _Steps, model: Model, encoding: Encoding, codes: Array
+) -> list[tuple[str, int, int]]:
+    """All that is computed; returns names of outputs, their rows, and those of the model's own."""
+    sheets, net = steps.sheets, model.topology
+    cells = [steps.add(column.name, "") for column in encoding.columns]
+    for i, (row, column) in enumerate(zip(cells, encoding.columns, strict=True)):
+        yours = f"model!$B${FIRST + i}"
+        steps.sheet.cell(row, 2, f'=IF(ISBLANK({yours}),"",{yours})')
+        for j, code in enumerate(codes[1:, i].tolist(), start=3):
+            _write_raw(sheets, steps.sheet, row, j, column, code)
+    numbered = [
+        steps.add(f"{column.name} as a number", _code(sheets, column, f"@{row}", FIRST + i))
+        for i, (row, column) in enumerate(zip(cells, encoding.columns, strict=True))
+    ]
+    layer = []
+    for j, (i, kind, number, name) in enumerate(encoding.features):
+        x, formula = f"@{numbered[i]}", f"@{numbered[i]}"
+        if kind == "level":
+            formula = f"IF({x}={number:.0f},1,0)"
+        elif kind == "missing":
+            formula = f'IF(@{cells[i]}="",1,0)'
+        elif kind != "value":
+            period, angle = (sheets.number(name, v) for v in (number, 2 * math.pi / number))
+            formula = f"{kind.upper()}(MOD({x},{period})*{angle})"
+        mean = sheets.number(f"mean of {name}", model.inputs.mean[j])
+        scale = sheets.number(f"scale of {name}", model.inputs.scale[j])
+        layer.append(steps.add(f"{name}, normalised", f"({formula}-{mean})/{scale}"))
+    for h, weights in enumerate(net.layers(model.theta), start=1):
+        names = [f"hidden layer {h}, neuron {n}" for n in range(1, len(weights) + 1)]
+        layer = steps.layer(names, layer, weights, ACTIVATIONS[net.activation.name])
+    return list(_outputs(steps, model, layer, model.outputs(encoding.inputs(codes))))
+
+
+def _code(sheets: _Sheets, column: Coded, cell: str, row: int) -> str:
+    """A formula for the code of a cell, which is filled if it is empty."""
+    said = f"{cell}-{_epoch(column)}" if column.kind == "date" else cell
+    if column.levels:
+        from openpyxl.worksheet.datavalidation import DataValidation
+
+        levels = sheets.column(f"levels of {column.name}", column.levels)
+        choice = DataValidation(type="list", formula1=levels, showErrorMessage=False)
+        choice.add(sheets.model.cell(row, 2))
+        sheets.model.add_data_validation(choice)
+        same = f'EXACT({levels},{cell}&"")'
+        other = len(column.levels) if column.rare else int(column.fill)
+        place = f"SUMPRODUCT({same}*(ROW({levels})-2))"
+        said = f"IF(SUMPRODUCT({same}*1)=0,{other},{place})"
+    fill = sheets.number(f"{column.name}, if it is missing", column.fill)
+    return f'IF({cell}="",{fill},{said})'
+
+
+def _outputs(
+    steps: _Steps, model: Model, layer: Sequence[int], truth: Array
+) -> Iterator[tuple[str, int, int]]:
+    """Names of outputs, their rows, and those of what the model says."""
+    sheets, weights = steps.sheets, model.output_weights.T
+    if not model.output_shift:
+        weights = np.column_stack([weights, np.zeros(len(weights))])
+    names = [str(name) for name in labels(model) or model.target_names]
+    names = names or [f"y{i + 1}" for i in range(len(weights))]
+    rows = steps.layer([f"{name}, weighted sum" for name in names], layer, weights, "z")
+    if model.output == "softmax":
+        most = f"MAX(@{rows[0]}:@{rows[-1]})"
+        rows = [steps.add("its power", f"EXP(@{row}-{most})") for row in rows]
+        names, total = [f"probability of {n}" for n in names], f"SUM(@{rows[0]}:@{rows[-1]})"
+        rows = [steps.add(n, f"@{row}/{total}") for n, row in zip(names, rows, strict=True)]
+    elif not model.classes:
+        for i, name in enumerate(names):
+            mean = sheets.number(f"mean of {name}", model.targets.mean[i])
+            scale = sheets.number(f"scale of {name}", model.targets.scale[i])
+            rows[i] = steps.add(name, f"@{rows[i]}*{scale}+{mean}")
+    for name, row, values in zip(names, rows, truth.T.tolist(), strict=True):
+        known = steps.add(f"{name}, as the model says", "")
+        for j, value in enumerate(values[1:], start=3):
+            steps.sheet.cell(known, j, value)
+        yield name, row, known
+
+
+def _write_outputs(
+    sheets: _Sheets, model: Model, outputs: Sequence[tuple[str, int, int]], row: int
+) -> None:
+    """What the user's sample gives, and how far the formulas are from the model."""
+    sheet, (_, first, _), (_, last, _) = sheets.model, outputs[0], outputs[-1]
+    if model.classes:
+        names = sheets.column("classes", [str(label) for label in labels(model)])
+        scores = f"calculation!$B${first}:$B${last}"
+        sheets.text(sheet, row, 1, "class", sheets.bold)
+        sheet.cell(row, 2, f"=INDEX({names},MATCH(MAX({scores}),{scores},0))").font = sheets.bold
+        sheets.name("out_class", row)
+        row += 1
+    for (name, place, _), out in zip(outputs, identifiers([n for n, *_ in outputs]), strict=True):
+        sheets.text(sheet, row, 1, name, sheets.bold)
+        sheet.cell(row, 2, f"=calculation!$B${place}").font = sheets.bold
+        sheets.name(f"out_{out}", row)
+        row += 1
+    letter = chr(ord("B") + CHECKS)
+    spans = [
+        (f"calculation!$C${a}:${letter}${a}", f"calculation!$C${b}:${letter}${b}")
+        for _, a, b in outputs
+    ]
+    worst = ",".join(f"SUMPRODUCT(MAX(ABS({ours}-{theirs})))" for ours, theirs in spans)
+    sheets.text(sheet, row + 1, 1, "check: largest difference", sheets.grey)
+    sheet.cell(row + 1, 2, f"=MAX({worst})").number_format = "0.0E+00"
+    sheets.text(sheet, row + 1, 3, f"from the model, over {CHECKS} samples", sheets.grey)
+    sheets.name("check", row + 1)

@@ -38,6 +38,7 @@ MOMENTS = {
     "polish": ({"CASES": {"sinc": 8}}, "--repeats 1"),
     "posteriors": ({}, "{folder} {folder}"),
     "rule": ({"PAPER": ("syn5",), "TABLES": (), "LARGEST": (), "REPLAYS": 2}, "--seconds 0"),
+    "sizes": ({"FOLDS": 2, "METHODS": ("linear",)}, "run --data ethanol --methods linear"),
     "tables": ({"FOLDS": 2, "NET": (2,), "METHODS": ("symbreak",)}, "run --data tips --repeats 1"),
     "time_to_target": (
         {"WARM_UP": 0.01, "PATIENCE": 0.1},

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from symbreak import Model, Problem, train
-from symbreak.training import join
-from symbreak.training._committee import split
 
 
 def problem(n=90, task="regression"):
@@ -95,22 +93,6 @@ def test_some_time_is_enough_for_a_network_that_is_trained_to_its_end():
     record = chosen(problem(), max_time=1.5)
     assert record.agreement.n_starts > 0
     assert record.model.error_on(problem().train) < 0.1
-
-
-def test_a_training_goes_on_from_a_committee_with_its_size():
-    record = train(problem(), n_networks=3, max_evaluations=20_000)
-    members = split(record.model)
-    assert len(members) == len(record.members) > 1
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    whole = join(members, np.full(len(members), 1 / len(members)))
-    assert whole.outputs(X) == pytest.approx(record.model.outputs(X))
-    for ours, theirs in zip(members, record.members, strict=True):
-        assert ours.theta.tobytes() == theirs.theta.tobytes()
-    more = problem(n=120)
-    again = train(more, hidden="auto", initial=record.model, seed=2, max_evaluations=20_000)
-    assert again.size_path == ()
-    assert again.members[0].topology == record.members[0].topology
-    assert len(again.members) <= len(members)
 
 
 def test_what_has_no_place_for_it_says_so():

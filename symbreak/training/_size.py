@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -30,15 +30,19 @@ from symbreak.training._last_step import MIN_SAMPLES, folds
 from symbreak.training._paths import Path, PathJob, follow, ridges
 from symbreak.training._record import Tried
 
-#: One hidden layer, until so many sizes in a row have been in vain, or one before a size with that
-#: many times more weights than samples; then two layers, if the best so far is not too many times
-#: smaller. The size without a comparison.
-SINGLE, DEEP = ((2,), (3,), (5,), (8,), (12,), (20,), (40,)), ((8, 8), (16, 16))
-IN_VAIN, MORE, TIMES, USUAL = 2, 1.5, 3.2, 5
+#: What may be tried, in this order, and the size without a comparison.
+SIZES = ((2,), (3,), (5,), (8,), (12,), (20,), (8, 8), (40,), (16, 16))
+USUAL = 5
+#: One hidden layer grows until so many sizes in a row were in vain, or one before a large one: that
+#: has more neurons than this, or so many times more weights than there are samples.
+IN_VAIN, LARGE, MORE = 2, 20, 1.5
+#: Two layers are tried if the best so far is at most so many times smaller; larger ones if depth
+#: was better than any single layer that is not large.
+TIMES = 3.2
 #: Samples that sizes are compared on, and predictions that are enough.
 SAMPLES, PREDICTIONS = 4_000, 600
 #: Multiply-adds that the comparison may take by default; or its share of evaluations or seconds.
-WORK, SHARE = 2e11, 0.5
+WORK, SHARE = 4e11, 0.5
 #: Evaluations without which a path does not begin.
 LEAST_EVALUATIONS = 100
 #: A size is as good as the best if its loss is larger by less than so many standard errors, or by
@@ -130,11 +134,14 @@ class Comparison:
     def choose(self, say: Callable[[str], object]) -> Choice:
         """Try sizes as long as that is worthwhile, and take the best."""
         most = math.inf if self.max_neurons is None else self.max_neurons
-        single = [h for h in SINGLE if sum(h) <= most] or [(1,)]
-        if self._parts:
-            self._try_all(single, say) and self._try_all([h for h in DEEP if sum(h) <= most], say)
+        allowed = [hidden for hidden in SIZES if sum(hidden) <= most] or [(1,)]
+        for hidden in allowed if self._parts else ():
+            if self._is_worthwhile(hidden):
+                say(f"trying {'-'.join(map(str, hidden))} neurons")
+                if not self._try(hidden):
+                    break
         if not self.tried:
-            usual = max(h for h in single if sum(h) <= USUAL)
+            usual = max(hidden for hidden in allowed if sum(hidden) <= USUAL)
             return Choice(self._sized(usual), None, (), self.n_evaluations)
         best = self._best()
         chosen = self._sized(self.tried[best].hidden)
@@ -144,28 +151,21 @@ class Comparison:
         thetas = self._paths[best][1]
         return Choice(chosen, thetas, tuple(self.tried), self.n_evaluations)
 
-    def _try_all(self, path: Sequence[tuple[int, ...]], say: Callable[[str], object]) -> bool:
-        """Try one after the other; whether there is time and budget left."""
-        for hidden in path:
-            if not self._is_worthwhile(hidden):
-                break
-            say(f"trying {'-'.join(map(str, hidden))} neurons")
-            if not self._try(hidden):
-                return False
-        return True
-
     def _is_worthwhile(self, hidden: tuple[int, ...]) -> bool:
         """Whether there is hope for a size, after those before it."""
         if not self.tried:
             return True
-        losses = np.array([one.loss for one in self.tried])
-        best = int(np.argmax(losses <= (1 + SAME) * losses.min()))
-        in_vain, net = len(losses) - 1 - best, self._sized(hidden).topology
-        if in_vain and net.dim > MORE * net.n_outputs * len(self._parts[0].shown):
-            return False
-        if len(hidden) > 1:
-            return TIMES * sum(self.tried[best].hidden) >= sum(hidden)
-        return in_vain < IN_VAIN
+        alike = [one.loss for one in self.tried if len(one.hidden) == len(hidden)]
+        net = self._sized(hidden).topology
+        too_many = net.dim > MORE * net.n_outputs * len(self._parts[0].shown)
+        if len(hidden) == 1:
+            best = int(np.argmax(np.array(alike) <= (1 + SAME) * min(alike)))
+            is_large = too_many or hidden[0] > LARGE
+            return len(alike) - 1 - best < (1 if is_large else IN_VAIN)
+        if alike:
+            return alike[-1] <= min(one.loss for one in self.tried if sum(one.hidden) <= LARGE)
+        best = sum(min(self.tried, key=lambda one: one.loss).hidden)
+        return TIMES * best >= sum(hidden) and not too_many
 
     def _try(self, hidden: tuple[int, ...]) -> bool:
         """Compare one more size; whether there was time and budget for it."""

@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# Files as they come: the long ones, which start processes, are not the last.
+PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # Changes of pyproject.toml reinstall; the stamps say which extras are there.
 USER_STAMP := $(VENV)/.installed
 DEV_STAMP  := $(VENV)/.installed-dev
@@ -29,7 +31,7 @@ quickstart: $(USER_STAMP)  ## Install, run a small study and write a report on i
 	$(BIN)/symbreak report quickstart.db --out report
 
 test: lint  ## Lint, types and all tests but the slow ones, on two cores
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python $(PYTEST)
 
 test-slow: $(DEV_STAMP)  ## The paper's claims, at a larger size
 	$(BIN)/python -m pytest -m slow
@@ -42,7 +44,7 @@ test-full: lint dist docs coverage minimum kills test-processors  ## Everything:
 coverage: $(DEV_STAMP)  ## All tests, slow ones too, and at least 95 % of lines; kernels without their compiler
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n 2 --dist loadfile -m 'slow or not slow'
+	$(BIN)/python -m coverage run $(PYTEST) -m 'slow or not slow'
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -m interpreted --hypothesis-profile short -W ignore::RuntimeWarning
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report

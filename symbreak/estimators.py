@@ -250,7 +250,8 @@ class EvolvedNetwork(BaseEstimator):
         """What scikit-learn makes of X (K, d), or of X and y; it would take dates for numbers."""
         reset = options.get("reset", True)
         if reset:
-            self._encoding = self._learned(X)
+            before = getattr(self, "_encoding", None) if self.warm_start else None
+            self._encoding = self._learned(X, before)
         for targets in y:
             check_unmasked("y", targets)
         if not reset and len(getattr(X, "shape", ())) == 2:
@@ -267,7 +268,7 @@ class EvolvedNetwork(BaseEstimator):
         except OverflowError:
             raise ValueError("X and y must be below 1.8e308 in magnitude; rescale them.") from None
 
-    def _learned(self, X: Any) -> Encoding | None:
+    def _learned(self, X: Any, before: Encoding | None) -> Encoding | None:
         """How columns that are no plain numbers become inputs; None if there are none of these."""
         chosen = self.categorical_features
         if chosen is None or len(names := column_names(X) or _numbered(X)) == 0:
@@ -276,7 +277,7 @@ class EvolvedNetwork(BaseEstimator):
         columns = _columns(X)
         if not levels and all(map(is_plain, columns.values())):
             return None
-        encoding = Encoding.learn(columns, levels)
+        encoding = Encoding.learn(columns, levels, like=before)
         if encoding.left_out:
             said = "; ".join(short([f"{name} {why}" for name, why in encoding.left_out.items()]))
             warnings.warn(f"Columns that are left out: {said}.", stacklevel=6)

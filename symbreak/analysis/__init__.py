@@ -10,6 +10,7 @@ try:
     from symbreak.analysis._alignment_charts import draws_chart, match_chart
     from symbreak.analysis._charts import convergence_chart
     from symbreak.analysis._data_charts import network_chart, problem_chart, training_chart
+    from symbreak.analysis._evolution_chart import evolution_chart
     from symbreak.analysis._model_page import write_model_page
     from symbreak.analysis._report import write_report
     from symbreak.analysis._style import save_chart
@@ -28,6 +29,7 @@ __all__ = [
     "Results",
     "convergence_chart",
     "draws_chart",
+    "evolution_chart",
     "kruskal_wallis",
     "match_chart",
     "network_chart",

@@ -28,20 +28,24 @@ MAX_DRAWS = 1_000
 def match_chart(comparisons: Mapping[str, Comparison], anchor: str) -> alt.TopLevelMixin:
     """Draw which neuron of each network stands for which of the anchor's, layer by layer.
 
-    The wider a line, the more alike the two neurons; orange ones are flipped.
+    The wider a line, the more alike the two neurons; orange ones are flipped. Beside it is how each
+    weight that a neuron reads has changed, after that.
     """
     named = check_kind("comparisons", comparisons, Mapping, "of comparisons by name")  # type: ignore[type-abstract]
     charts, anchor = [], check_text("anchor", anchor)
     for name, comparison in named.items():
         check_kind("a comparison", comparison, Comparison, "as networks.compare makes")
         charts.append(alt.hconcat(*_matched_layers(str(name), comparison, anchor)))
-    title = titled("Which neuron is which", "wide lines: alike; orange: flipped")
+    title = titled(
+        "Which neuron is which, and how its weights have changed",
+        "wide lines: alike; orange: flipped",
+    )
     return styled(alt.vconcat(*charts).properties(title=title))
 
 
 def _matched_layers(name: str, comparison: Comparison, anchor: str) -> list[Any]:
     layers = zip(comparison.orders, comparison.signs, comparison.agreement, strict=True)
-    charts = []
+    charts: list[Any] = []
     for h, (order, signs, agreement) in enumerate(layers, start=1):
         n = len(order)
         lines = pd.DataFrame({"a": range(n), "b": order, "agreement": np.maximum(agreement, 0)})
@@ -60,7 +64,34 @@ def _matched_layers(name: str, comparison: Comparison, anchor: str) -> list[Any]
         right = base.mark_text(align="left", dx=5, color=GREY).encode(x="right:Q", text="label:N")
         title = titled(f"hidden layer {h}", f"{anchor[:24]} - {name[:24]}")
         charts.append(alt.layer(edges, left, right).properties(title=title))
+        charts.append(_changes(comparison, h - 1).properties(height=max(40, min(20 * n, 500))))
     return charts
+
+
+def _changes(comparison: Comparison, layer: int) -> alt.Chart:
+    """Weights of the network minus those of the anchor, a row for each neuron."""
+    before, after = comparison.weights[layer]
+    n, m = before.shape
+    names = comparison.inputs if layer == 0 and comparison.inputs else range(1, m)
+    columns = [*(str(name)[:24] for name in names), "bias"]
+    rows, places = np.indices((n, m)).reshape(2, -1)
+    cells = pd.DataFrame({"neuron": rows + 1, "place": places, "change": (after - before).ravel()})
+    cells["weight"] = [columns[i] for i in places]
+    most = max(float(cells["change"].abs().max()), 1e-9)
+    scale = alt.Scale(
+        domain=[-most, 0, most], range=[NEGATIVE, "white", POSITIVE], interpolate="rgb"
+    )
+    order = alt.EncodingSortField("place", op="min")
+    return (
+        alt.Chart(cells, width=max(60, min(16 * m, 600)))
+        .mark_rect()
+        .encode(
+            x=alt.X("weight:N", sort=order, title=None),
+            y=alt.Y("neuron:O", title=None, axis=alt.Axis(labels=False, ticks=False)),
+            color=alt.Color("change:Q", scale=scale, legend=alt.Legend(title="change")),
+            tooltip=["neuron", "weight", "change"],
+        )
+    )
 
 
 def draws_chart(before: Array, aligned: AlignedDraws) -> alt.TopLevelMixin:

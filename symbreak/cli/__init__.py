@@ -16,13 +16,14 @@ from symbreak.cli._console import console, run_kindly
 #: take longer to load than a help text may.
 COMMANDS = {
     "train": "Train the network of a problem or of your own data, with one or more methods.",
+    "evolve": "Evolve a network for a problem of control, or against a function of yours.",
     "predict": "Predict the targets of new data, in the units of the training data.",
     "inspect": "Show a model: its network, where it came from, and how much each input matters.",
     "export": "Write a model as C99, Python, ONNX, a formula in LaTeX or a workbook for Excel.",
     "problems": "List the paper's problems and yours, or draw one.",
     "study": "Run every missing run of a study; safe to stop, kill and start again.",
     "report": "Turn stores, finished or still running, into a page with tables and figures.",
-    "align": "Say which neuron of a network is which of the first's, and bring it into that order.",
+    "compare": "Say which neuron of a network is which of the first's, and what has changed.",
     "store": "Join, check and export the stores of studies.",
 }
 

@@ -24,6 +24,7 @@ from symbreak import (
     problem_names,
 )
 from symbreak._support.checks import check_count, unknown
+from symbreak._support.frames import choose_columns
 from symbreak._support.signals import deferred_interrupts
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
@@ -43,9 +44,9 @@ from symbreak.models import Model
 from symbreak.objectives import LeastSquares
 from symbreak.objectives._least_squares import check_threads
 from symbreak.problems import read_problem, read_table
-from symbreak.problems._files import default_targets
+from symbreak.problems._files import Table, default_targets
 from symbreak.topology import MAX_SIZE
-from symbreak.training._committee import check_networks
+from symbreak.training._committee import check_networks, split
 from symbreak.training._recipe import make_plan, usual_evaluations
 
 DEFAULT_METHOD = "auto"
@@ -89,6 +90,10 @@ def train_command(
     task: Annotated[
         str | None,
         _DATA("--task", metavar="TASK", help="regression or classification (default: recognised)"),
+    ] = None,
+    start: Annotated[
+        Path | None,
+        _DATA("--from", metavar="MODEL", help="Begin from this network (.json), with its columns"),
     ] = None,
     header: Annotated[
         bool | None,
@@ -184,11 +189,16 @@ def train_command(
         "test": test,
     }
     given = {key: value for key, value in reading.items() if value not in (None, ())}
-    with _shell_words(seed="--data-seed 1"):
-        problem = _load(source, data_seed, given)
+    previous = None if start is None else Model.load(start)
+    with shell_words(seed="--data-seed 1"):
+        problem = _load(source, data_seed, given, previous)
     chooses = hidden == "auto" or (hidden is None and source not in problem_names())
-    with _shell_words():
-        problem = _changed(problem, None if chooses else hidden, activation, alpha)
+    if chooses and previous is not None:  # its size stays
+        hidden = ",".join(map(str, split(previous)[0].topology.hidden))
+    if previous is not None:
+        activation = activation or previous.topology.activation.name
+    with shell_words():
+        problem = _changed(problem, None if hidden == "auto" else hidden, activation, alpha)
     if max_time is not None and not max_time > 0:
         raise ValueError(f"--time must be a positive number of seconds, got {max_time:g}.")
     options: dict[str, Any] = {
@@ -198,16 +208,17 @@ def train_command(
         "threads": threads,
     }
     names = list(dict.fromkeys(method))
-    with _shell_words():
+    with shell_words():
         _check_methods(problem, names, options)
         n = check_networks(problem, networks, max_neurons, averages=True, chooses=chooses)
     options |= {"n_networks": n if networks else None, "max_neurons": max_neurons}
     options["hidden"] = "auto" if chooses else None
-    _say_what(problem, chooses=chooses)
+    _say_what(problem, chooses=chooses and previous is None)
     _scores.print_extremes(problem)
     stop = threading.Event()
     with deferred_interrupts(stop.set):
-        found = run_methods(problem, names, {**options, "max_time": max_time}, stop)
+        more = {"max_time": max_time, "initial": previous}
+        found = run_methods(problem, names, {**options, **more}, stop)
         records = [one.record for one in found]
         best_record = _scores.best_record(records, problem)
         _scores.print_records(records, problem, best_record)
@@ -245,7 +256,7 @@ def _check_files(out: Path | None, plot: Path | None, page: Path | None) -> None
 
 
 @contextmanager
-def _shell_words(**others: str) -> Iterator[None]:
+def shell_words(**others: str) -> Iterator[None]:
     """Errors of what an option was given name the option, with an example; ``others`` differ."""
     try:
         yield
@@ -258,8 +269,8 @@ def _shell_words(**others: str) -> Iterator[None]:
         raise ValueError(f"{option} {said} Example: {example}.") from None
 
 
-def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
-    """A problem by name, or else of a data file."""
+def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None) -> Problem:
+    """A problem by name, or else of a data file, with the columns of a previous model."""
     if source in problem_names():
         if given:
             option = next(iter(given)).removesuffix("s")
@@ -276,6 +287,8 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
         given[key] = [
             name for text in given.get(key, ()) for name in split_names(text, table.names)
         ]
+    if previous is not None:
+        _same_columns(given, table, previous)
     problem = read_problem(table, name=path.name, seed=seed, **{"task": "auto", **given})
     found = "given" if "task" in given else "recognised, --task changes it"
     goals = problem.target_names or given["targets"] or default_targets(table, given["ignore"])
@@ -292,12 +305,24 @@ def _load(source: str, seed: int, given: dict[str, Any]) -> Problem:
     return problem
 
 
+def _same_columns(given: dict[str, Any], table: Table, model: Model) -> None:
+    """Targets and inputs are those of a model, as far as nothing else is said."""
+    if not given["targets"]:
+        given["targets"] = [*model.target_names] or default_targets(table, given["ignore"])
+    given["like"] = model.encoding
+    wanted = model.encoding.names if model.encoding else model.feature_names
+    inputs = [name for name in table.names if name not in given["targets"]]
+    if wanted:
+        choose_columns(str(table.path), inputs, wanted)
+        given["ignore"] += [name for name in inputs if name not in {*wanted, *given["ignore"]}]
+
+
 def _changed(
     problem: Problem, hidden: str | None, activation: str | None, alpha: str | None
 ) -> Problem:
     """The problem with another network or regularisation."""
     net = problem.topology
-    layers = net.hidden if hidden is None else _sizes(hidden)
+    layers = net.hidden if hidden is None else hidden_sizes(hidden)
     kind = net.activation if activation is None else activation
     changes: dict[str, Any] = {}
     if hidden is not None or activation is not None:
@@ -307,7 +332,7 @@ def _changed(
     return dataclasses.replace(problem, **changes) if changes else problem
 
 
-def _sizes(text: str) -> tuple[int, ...]:
+def hidden_sizes(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.replace("-", ",").split(",")]
     if not all(part.isdecimal() and 1 <= int(part) <= MAX_SIZE for part in parts):
         raise ValueError(

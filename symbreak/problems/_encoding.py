@@ -143,7 +143,11 @@ class Encoding:
 
     @classmethod
     def learn(
-        cls, columns: Mapping[str, Any], categories: Sequence[str] = (), numbers: Sequence[str] = ()
+        cls,
+        columns: Mapping[str, Any],
+        categories: Sequence[str] = (),
+        numbers: Sequence[str] = (),
+        like: Encoding | None = None,
     ) -> Encoding:
         """The encoding of training rows.
 
@@ -151,6 +155,7 @@ class Encoding:
             columns: A frame, or cells (K,) by name.
             categories: Columns to take for categories, whatever they hold.
             numbers: Columns to take for numbers.
+            like: An earlier encoding, whose levels keep their places before new ones.
 
         Raises:
             ValueError: if nothing is left, or a name is none of a column.
@@ -161,9 +166,10 @@ class Encoding:
         if both := set(categories) & set(numbers):
             raise ValueError(f"{both.pop()!r} cannot be a category and a number at once.")
         wanted = dict.fromkeys(categories, "category") | dict.fromkeys(numbers, "number")
+        before = {one.name: one.levels for one in like.columns} if like else {}
         learned, left_out = [], {}
         for label, name in zip(labels_of(columns), names, strict=True):
-            found = _learned(name, columns[label], wanted.get(name, ""))
+            found = _learned(name, columns[label], wanted.get(name, ""), before.get(name, ()))
             if isinstance(found, Coded):
                 learned.append(found)
             else:
@@ -280,7 +286,7 @@ def _features(i: int, column: Coded) -> Iterator[Feature]:
         yield Feature(i, "cos", period, f"cosine of the {cycle} of {name}")
 
 
-def _learned(name: str, values: Any, wanted: str) -> Coded | str:
+def _learned(name: str, values: Any, wanted: str, before: tuple[str, ...]) -> Coded | str:
     """What becomes of a column, or why it is left out."""
     order = getattr(getattr(values, "dtype", None), "ordered", False) is True and not wanted
     cells = plain(values)
@@ -299,7 +305,7 @@ def _learned(name: str, values: Any, wanted: str) -> Coded | str:
         for pattern in PATTERNS:
             if (days := days_of(cells, pattern)) is not None:
                 return _dates(name, pattern, cells, days)
-    return _category(name, texts_of(cells))
+    return _category(name, texts_of(cells), before)
 
 
 def _with_fill(column: Coded, codes: Array) -> Coded:
@@ -322,11 +328,12 @@ def _dates(name: str, pattern: str, cells: Column, days: Array) -> Coded | str:
     return _with_fill(Coded(name, "date", pattern=pattern, periods=periods), days)
 
 
-def _category(name: str, texts: list[str | None]) -> Coded | str:
+def _category(name: str, texts: list[str | None], before: tuple[str, ...]) -> Coded | str:
     counts = Counter(text for text in texts if text is not None)
     ordered = sorted(counts, key=lambda text: (-counts[text], text))
-    levels = tuple(text for text in ordered[:MAX_LEVELS] if counts[text] >= MIN_ROWS)
-    missing, rare = None in texts, len(levels) < len(ordered)
+    new = [text for text in ordered if counts[text] >= MIN_ROWS and text not in before]
+    levels = (*before, *new[: max(MAX_LEVELS - len(before), 0)])
+    missing, rare = None in texts, not set(levels).issuperset(ordered)
     if not levels or (len(ordered) > MAX_LEVELS and 2 * len(ordered) > len(texts)):
         return f"has {len(ordered):,} levels that hardly repeat"
     if len(levels) + rare + missing == 1:

@@ -66,6 +66,7 @@ def read_problem(
     ignore: str | Sequence[str] = (),
     categories: str | Sequence[str] = (),
     numbers: str | Sequence[str] = (),
+    like: Encoding | None = None,
     header: bool | None = None,
     encoding: str | None = None,
     hidden: Sequence[int] = (5,),
@@ -88,6 +89,7 @@ def read_problem(
         ignore: Columns that are neither.
         categories: Inputs whose values are levels, whatever they look like; text is that anyway.
         numbers: Inputs that must be numbers.
+        like: An earlier encoding: kinds of columns, and places of their levels, are those of it.
         header: Whether a text file or sheet begins with names of columns; None to recognise it.
         encoding: Of a text file, see ``read_table``.
         hidden: Sizes of the hidden layers.
@@ -112,13 +114,21 @@ def read_problem(
         table = table.take(~lost)
         settings.setdefault("description", f"{lost.sum():,} rows without a target are left out")
     kinds = _names("categories", categories), _names("numbers", numbers)
+    named = {*kinds[0], *kinds[1]}
+    for known in like.columns if like else ():
+        if (
+            known.name in inputs
+            and known.name not in named
+            and known.kind in ("category", "number")
+        ):
+            kinds[known.kind == "number"].append(known.name)
     raw = table.raw(inputs, *kinds)
     task, y = _read_targets(table, outputs, task)
     labels = y if task == "classification" else None
     rows = divide(seed, len(y), validation, test, labels)
     if labels is not None:
         _check_several(table, outputs[0], labels)
-    rule = Encoding.learn({name: raw[name][rows["train"]] for name in inputs}, *kinds)
+    rule = Encoding.learn({name: raw[name][rows["train"]] for name in inputs}, *kinds, like)
     with warnings.catch_warnings(action="ignore"):  # of rare levels, which are said otherwise
         codes = rule.codes(raw)
     X = rule.inputs(codes)

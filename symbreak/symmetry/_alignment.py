@@ -69,14 +69,26 @@ def align(
         ValueError: if ``"exact"`` would take more than ``MAX_EXACT_STEPS`` for a network.
     """
     population, single = _one_or_many(theta, topology)
-    aligned, operators = np.empty_like(population), []
     rng = np.random.default_rng(check_count("seed", seed, 0))
-    size = max(1, CHUNK // topology.dim)
-    for first in range(0, len(population), size):  # bounded memory, whatever the population
-        part = slice(first, first + size)
-        aligned[part], marks = align_marked(population[part], anchor, topology, method, rng)
-        operators += [SignedPermutation(np.abs(m).astype(np.int64) - 1, np.sign(m)) for m in marks]
+    aligned, parts = align_in_parts(population, anchor, topology, method, rng)
+    operators = [
+        SignedPermutation(np.abs(m).astype(np.int64) - 1, np.sign(m))
+        for marks in parts
+        for m in marks
+    ]
     return (aligned[0], operators[0]) if single else (aligned, operators)
+
+
+def align_in_parts(
+    population: Array, anchor: ArrayLike, topology: Topology, method: str, seed: int | Generator
+) -> tuple[Array, list[Array]]:
+    """The same as ``align_marked`` with bounded memory, whatever the population; marks by part."""
+    size, aligned, marks = max(1, CHUNK // topology.dim), np.empty_like(population), []
+    for first in range(0, len(population), size):
+        part = slice(first, first + size)
+        aligned[part], moved = align_marked(population[part], anchor, topology, method, seed)
+        marks.append(moved)
+    return aligned, marks
 
 
 def align_marked(

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from symbreak._support.checks import Array, IntArray
 from symbreak.symmetry._alignment import (
-    CHUNK,
     Moves,
     affordable_method,
+    align_in_parts,
     align_marked,
     canonical,
     centroid_from,
@@ -226,16 +226,8 @@ def _overlap(a: Array, b: Array) -> bool:
 def _align_all(theta: Array, anchor: Array, topology: Topology) -> tuple[Array, Moves]:
     """Draws (n, D) aligned to one network, in bounded memory; and how they were moved."""
     method = affordable_method(topology, PER_CHAIN)
-    size, aligned, moves = max(1, CHUNK // topology.dim), np.empty_like(theta), []
-    for first in range(0, len(theta), size):
-        part = slice(first, first + size)
-        aligned[part], marks = align_marked(theta[part], anchor, topology, method, 0)
-        moves.append(moves_of(marks, topology))
-    orders, signs = (
-        [np.concatenate(layer) for layer in zip(*which, strict=True)]
-        for which in zip(*moves, strict=True)
-    )
-    return aligned, (orders, signs)
+    aligned, marks = align_in_parts(theta, anchor, topology, method, 0)
+    return aligned, moves_of(np.concatenate(marks), topology)
 
 
 def _align_chains(

@@ -46,7 +46,7 @@ def flip(theta: Array, topology: Topology, layer: int, neuron: int) -> Array:
             f"neurons of a {topology} network cannot be flipped, since {topology.activation} is "
             "not odd; they can be swapped."
         )
-    out = _checked(theta, topology).copy()
+    out = _checked(theta, topology.dim, f" for a {topology} network").copy()
     out[..., topology.blocks[layer][neuron]] *= -1
     return out
 
@@ -55,7 +55,7 @@ def swap(theta: Array, topology: Topology, layer: int, j: int, k: int) -> Array:
     """Permutation symmetry ``P_jk^l``: exchange two neurons of a layer (Eq. 14)."""
     _check_neurons(topology, layer, j, k)
     block = topology.blocks[layer]
-    theta = _checked(theta, topology)
+    theta = _checked(theta, topology.dim, f" for a {topology} network")
     out = theta.copy()
     out[..., block[[j, k]]] = theta[..., block[[k, j]]]
     return out
@@ -79,12 +79,7 @@ class SignedPermutation:
 
     def __call__(self, theta: Array) -> Array:
         """Apply to ``theta`` (..., D)."""
-        dim = len(self.source)
-        array = check_vectors(theta, f"(..., {dim})", "theta")
-        if array.shape[-1:] != (dim,):
-            raise ValueError(f"theta must have shape (..., D) = (..., {dim}), got {array.shape}.")
-        check_finite("theta", array)
-        return self.sign * array[..., self.source]
+        return self.sign * _checked(theta, len(self.source))[..., self.source]
 
     def __matmul__(self, other: SignedPermutation) -> SignedPermutation:
         """``(self @ other)(theta) == self(other(theta))``."""
@@ -172,13 +167,10 @@ def _layer_table(
     return sources, signs
 
 
-def _checked(theta: ArrayLike, topology: Topology) -> Array:
-    array = check_vectors(theta, f"(..., {topology.dim})", "theta")
-    if array.shape[-1:] != (topology.dim,):
-        raise ValueError(
-            f"theta must have shape (..., D) = (..., {topology.dim}) for a {topology} network, "
-            f"got {array.shape}."
-        )
+def _checked(theta: ArrayLike, dim: int, what: str = "") -> Array:
+    array = check_vectors(theta, f"(..., {dim})", "theta")
+    if array.shape[-1:] != (dim,):
+        raise ValueError(f"theta must have shape (..., D) = (..., {dim}){what}, got {array.shape}.")
     check_finite("theta", array)
     return array
 

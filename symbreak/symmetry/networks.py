@@ -78,6 +78,9 @@ class Comparison(NamedTuple):
         signs: For each hidden layer, -1 where that neuron is flipped.
         agreement: For each hidden layer, the cosine between matched neurons: 1 if all weights that
             they read and are read by are in proportion.
+        weights: For each layer, the weights (2, n, fan-in + 1) of the anchor and of the network in
+            its order, biases last.
+        inputs: Names of the inputs, as far as models have them.
     """
 
     distance_before: float
@@ -86,12 +89,15 @@ class Comparison(NamedTuple):
     orders: list[IntArray]
     signs: list[Array]
     agreement: list[Array]
+    weights: list[Array]
+    inputs: tuple[str, ...] = ()
 
 
 def align(network: Any, anchor: Any, activation: str | None = None, layout: str = "auto") -> Any:
     """The same network, of the same kind, with its neurons in the order and signs of the anchor."""
-    ours, theirs = _read_all([network, anchor], activation, layout)
-    return ours.write(_nearest(ours, theirs)[0])
+    found = compare(network, anchor, activation, layout)
+    ours = read(network, activation, layout)
+    return ours.write(_moved(ours, found.orders, found.signs))
 
 
 def distance(a: Any, b: Any, activation: str | None = None, layout: str = "auto") -> float:
@@ -102,8 +108,21 @@ def distance(a: Any, b: Any, activation: str | None = None, layout: str = "auto"
 def compare(
     network: Any, anchor: Any, activation: str | None = None, layout: str = "auto"
 ) -> Comparison:
-    """Which neuron of a network is which of the anchor's, and how alike they are."""
-    ours, theirs = _read_all([network, anchor], activation, layout)
+    """Which neuron of a network is which of the anchor's, and how alike they are.
+
+    Models are compared in the units of the anchor. Their inputs are found by name, and those of one
+    of them alone have no weight in the other.
+    """
+    names: tuple[str, ...] = ()
+    if all(hasattr(one, "theta_for") for one in (network, anchor)):
+        known = [*anchor.feature_names, *network.feature_names]
+        if anchor.feature_names and network.feature_names:
+            names = tuple(dict.fromkeys(known))
+        ours, theirs = (_in_units(one, network, anchor, names) for one in (network, anchor))
+        if ours.topology != theirs.topology:
+            _read_all([network, anchor], activation, layout)  # refuses them
+    else:
+        ours, theirs = _read_all([network, anchor], activation, layout)
     aligned, marks, proven = _nearest(ours, theirs)
     orders, signs = moves_of(marks, ours.topology)
     before, after = (float(np.linalg.norm(x - theirs.theta)) for x in (ours.theta, aligned))
@@ -114,6 +133,11 @@ def compare(
         [order[0] for order in orders],
         [sign[0] for sign in signs],
         [_cosines(aligned[block], theirs.theta[block]) for block in ours.topology.blocks],
+        [
+            np.stack(two)
+            for two in zip(*map(ours.topology.layers, (theirs.theta, aligned)), strict=True)
+        ],
+        names,
     )
 
 
@@ -174,6 +198,42 @@ def _nearest(ours: Parameters, theirs: Parameters) -> tuple[Array, Array, bool]:
     net, method = ours.topology, affordable_method(ours.topology, 1)
     aligned, marks = align_marked(ours.theta[None], theirs.theta, net, method, 0)
     return aligned[0], marks, method == "exact" or len(net.hidden) == 1
+
+
+def _in_units(model: Any, network: Any, anchor: Any, names: tuple[str, ...]) -> Parameters:
+    """A model as a vector for named inputs, all of them scaled as in the anchor."""
+    inputs, targets = anchor.inputs, anchor.targets
+    if names:
+        new = [network.feature_names.index(name) for name in names[len(inputs.mean) :]]
+        mean = np.append(inputs.mean, network.inputs.mean[new])
+        inputs = replace(
+            inputs, mean=mean, scale=np.append(inputs.scale, network.inputs.scale[new])
+        )
+    hidden, net = model.theta_for(names, inputs), model.topology
+    theta = complete(hidden, net, model.output_weights)
+    sizes = (len(inputs.mean), *net.sizes[1:])
+    topology = replace(net, sizes=sizes, outputs="searched")
+    last = topology.layers(theta)[-1]
+    if len(targets.scale) == len(last):
+        last *= (model.targets.scale / targets.scale)[:, None]
+        last[:, -1] += (model.targets.mean - targets.mean) / targets.scale
+    return Parameters(theta, topology, lambda _: model)
+
+
+def _moved(network: Parameters, orders: list[IntArray], signs: list[Array]) -> Array:
+    """A network whose hidden neurons are brought into these orders and signs."""
+    net, theta = network.topology, network.theta.copy()
+    before, turned = np.arange(net.n_inputs), np.ones(net.n_inputs)
+    ends = (np.arange(net.n_outputs), np.ones(net.n_outputs))
+    moves = [*zip(orders, signs, strict=True), ends]
+    for new, old, (order, sign) in zip(
+        net.layers(theta), net.layers(network.theta), moves, strict=True
+    ):
+        n = len(before)
+        new[:] = sign[:, None] * old[order]
+        new[:, :n] = sign[:, None] * old[order][:, before] * turned
+        before, turned = order, sign
+    return theta
 
 
 def _cosines(a: Array, b: Array) -> Array:

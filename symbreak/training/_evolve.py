@@ -43,16 +43,21 @@ class EvolutionRecord(RunRecord):
         """The champion's fitness in its own sign; of a noisy one the mean over fresh seeds."""
         return self.mean_fitness
 
-    def __repr__(self) -> str:
+    @property
+    def in_words(self) -> str:
+        """What was found, in a line."""
         error = f" ± {self.standard_error:.2g} on fresh seeds" if self.standard_error else ""
         better = "higher" if self.maximize else "lower"
         bad = f"; {self.n_nonfinite:,} networks without a fitness" if self.n_nonfinite else ""
         return (
-            f"EvolutionRecord({self.problem}, {self.method}, seed {self.seed})\n"
-            f"  fitness {self.fitness:.6g}{error} ({better} is better) after "
+            f"fitness {self.fitness:.6g}{error} ({better} is better) after "
             f"{self.n_evaluations:,} evaluations in {self.seconds:.2f} s, "
             f"ended by {self.stopped}{bad}"
         )
+
+    def __repr__(self) -> str:
+        head = f"EvolutionRecord({self.problem}, {self.method}, seed {self.seed})"
+        return f"{head}\n  {self.in_words}"
 
 
 def evolve(

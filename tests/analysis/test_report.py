@@ -19,6 +19,7 @@ from symbreak.analysis import Results, problem_chart, write_report
 from symbreak.analysis._figures import FigureFiles, figure
 from symbreak.analysis._words import conclusions, warning_sentences
 from symbreak.experiments import Store, StudySpec, execute, run_study, write_archive
+from tests.cli.shell import symbreak_here
 
 EVIL = "<script>alert(1)</script>\\u001b[31m\\u2028[/x]"  # as TOML spells it
 TEXT = f"""
@@ -118,10 +119,7 @@ def test_a_study_under_way_gives_a_page_that_says_what_is_missing(tmp_path):
         store.add_study(spec)
         write_report(tmp_path / "a.db", tmp_path / "none", formats=())
         run = next(iter(spec.runs()))
-        training = run.start()
-        while not training.finished:
-            training.step()
-        store.add(run, training.record())
+        store.add(run, execute(run))
         store.add_failure(list(spec.runs())[1], "Traceback\nValueError: oh <b>no</b>")
     write_report(tmp_path / "a.db", tmp_path / "one", formats=())
     assert "no finished run yet" in (tmp_path / "none" / "index.html").read_text()
@@ -199,11 +197,7 @@ def test_a_mixture_of_machines_is_said_where_it_is(store):
 
 
 def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):
-    def symbreak(*arguments):
-        command = [sys.executable, "-m", "symbreak", "report", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300)
-
-    result = symbreak(store, "--out", tmp_path / "r", "--figures", "svg")
+    result = symbreak_here("report", store, "--out", tmp_path / "r", "--figures", "svg")
     assert result.returncode == 0, result.stderr
     assert str(tmp_path / "r" / "index.html") in result.stdout.replace("\n", "")
     assert {f.suffix for f in (tmp_path / "r" / "figures").iterdir()} == {".svg"}
@@ -217,7 +211,7 @@ def test_the_command_writes_a_report_and_refuses_bad_input(store, tmp_path):
         ((tmp_path / "no.db",), 1, "no store at"),
         ((store, "--figures", "gif"), 2, "figures are saved as svg, png, pdf, got"),
     ):
-        result = symbreak(*arguments, "--out", tmp_path / "x")
+        result = symbreak_here("report", *arguments, "--out", tmp_path / "x")
         assert result.returncode == code
         assert message in " ".join(result.stderr.split())
         assert "Traceback" not in result.stderr

@@ -17,12 +17,12 @@ def symbreak(*arguments, **options):
     return subprocess.run(command, **options)
 
 
-def symbreak_here(*arguments):
-    """The same in this process, with lines of 300 columns."""
+def symbreak_here(*arguments, columns=300):
+    """The same in this process, with lines of so many columns."""
     command, out, err, code = ["symbreak", *map(str, arguments)], io.StringIO(), io.StringIO(), 0
     with (
         patch.object(sys, "argv", command),
-        patch.dict(os.environ, COLUMNS="300"),
+        patch.dict(os.environ, COLUMNS=str(columns)),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):

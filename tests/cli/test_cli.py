@@ -119,14 +119,14 @@ def saved_network(path, rng, sizes=(3, 5, 2)):
     return weights, shifts
 
 
-def test_align_brings_a_saved_network_near_to_another(tmp_path):
+def test_compare_brings_a_saved_network_near_to_another(tmp_path):
     rng = np.random.default_rng(0)
     weights, shifts = saved_network(tmp_path / "b.npz", rng)
     order = rng.permutation(5)
     hidden = [-weights[0][:, order], -weights[1][order]]
     np.savez(tmp_path / "a.npz", *hidden, -shifts[0][order], shifts[1])
     options = ("--activation", "tanh", "--out", tmp_path / "aligned")
-    result = symbreak_here("align", tmp_path / "b.npz", tmp_path / "a.npz", *options)
+    result = symbreak_here("compare", tmp_path / "b.npz", tmp_path / "a.npz", *options)
     assert result.returncode == 0, result.stderr
     text = " ".join(result.stdout.split())
     assert "0 after (the nearest replica to b.npz)" in text
@@ -146,18 +146,18 @@ def test_align_brings_a_saved_network_near_to_another(tmp_path):
         ({}, "got arrays of shapes none"),
     ],
 )
-def test_align_refuses_what_is_no_network(tmp_path, arrays, message):
+def test_compare_refuses_what_is_no_network(tmp_path, arrays, message):
     np.savez(tmp_path / "a.npz", **arrays)
     files = (tmp_path / "a.npz", tmp_path / "a.npz")
-    result = symbreak_here("align", *files, "--activation", "tanh")
+    result = symbreak_here("compare", *files, "--activation", "tanh")
     assert result.returncode == 2
     assert message in " ".join(result.stderr.split())
 
 
-def test_align_refuses_files_of_others_and_damaged_ones(tmp_path):
+def test_compare_refuses_files_of_others_and_damaged_ones(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.pt", "w") as file:
         file.writestr("archive/data.pkl", b"\x80\x02}q\x00.")
-    result = symbreak_here("align", tmp_path / "a.pt", tmp_path / "a.pt")
+    result = symbreak_here("compare", tmp_path / "a.pt", tmp_path / "a.pt")
     assert result.returncode == 2
     assert "save plain arrays with numpy.savez" in " ".join(result.stderr.split())
 
@@ -214,8 +214,7 @@ main()
 
 
 def test_problems_fit_a_narrow_terminal():
-    wide = symbreak("problems", env={**os.environ, "COLUMNS": "80"}).stdout
-    narrow = symbreak("problems", env={**os.environ, "COLUMNS": "60"}).stdout
+    wide, narrow = (symbreak_here("problems", columns=n).stdout for n in (80, 60))
     assert max(map(len, wide.splitlines())) <= 80
     assert max(map(len, narrow.splitlines())) <= 60
     assert set(wide.split()) == set(narrow.split())
@@ -224,9 +223,8 @@ def test_problems_fit_a_narrow_terminal():
 def test_names_of_methods_are_never_cut():
     names = ("DE", "CMA-ES-SB-LA", "CMA-ES-SB-LA-P")
     methods = [part for name in names for part in ("-m", name)]
-    for columns in ("80", "60"):
-        environment = {**os.environ, "COLUMNS": columns}
-        result = symbreak("train", "two-circles", *methods, "-n", 800, env=environment)
+    for columns in (80, 60):
+        result = symbreak_here("train", "two-circles", *methods, "-n", 800, columns=columns)
         table = result.stdout[result.stdout.index("\nmethod") :]
         for name in names:
             assert f"\n{name} " in table

@@ -4,13 +4,13 @@ import csv
 import dataclasses
 import io
 import json
-import os
 import re
 import subprocess
 import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -366,7 +366,8 @@ def test_predictions_are_written_in_the_dialect_of_the_data(folder):
     new = folder / "german.csv"
     new.write_text(f"area;{NASTY};note\n1;2,5;a b\n4,5;-1;c\n")
     expected = Model.load(folder / "house.json").predict([[1, 2.5], [4.5, -1]]).tolist()
-    lines = symbreak("predict", folder / "house.json", new, "--key", "note").stdout.splitlines()
+    said = symbreak_here("predict", folder / "house.json", new, "--key", "note")
+    lines = said.stdout.splitlines()
     assert lines == [
         "note;price",
         *(
@@ -430,8 +431,7 @@ def test_only_a_training_is_told_to_ignore_a_column(folder):
 
 def test_inspect_fits_a_narrow_terminal(folder):
     for columns in (60, 80):
-        environment = {**os.environ, "COLUMNS": str(columns)}
-        result = symbreak("inspect", folder / "house.json", env=environment)
+        result = symbreak_here("inspect", folder / "house.json", columns=columns)
         assert result.returncode == 0, result.stderr
         lines = result.stdout.splitlines()
         assert max(map(len, lines)) <= columns
@@ -441,9 +441,8 @@ def test_inspect_fits_a_narrow_terminal(folder):
 
 
 def test_tables_of_a_training_fit_a_narrow_terminal(folder):
-    environment = {**os.environ, "COLUMNS": "60"}
     options = ("-m", "CMA-ES-SB-LA-P", "-m", "DE", "-n", 1200, "--test", 0.2, "--validation", 0.2)
-    result = symbreak("train", folder / "kind.csv", *options, env=environment)
+    result = symbreak_here("train", folder / "kind.csv", *options, columns=60)
     assert result.returncode == 0, result.stderr
     assert max(map(len, result.stdout.splitlines())) <= 60
     assert "…" not in result.stdout
@@ -516,7 +515,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder):
     assert not result.stderr
 
 
-def test_align_brings_a_saved_model_near_to_another(folder):
+def test_compare_brings_a_saved_model_near_to_another(folder):
     model = Model.load(folder / "house.json")
     hidden = -model.theta.reshape(3, 3)[[2, 0, 1]]
     weights = np.vstack([-model.output_weights[[2, 0, 1]], model.output_weights[3:]])
@@ -524,7 +523,7 @@ def test_align_brings_a_saved_model_near_to_another(folder):
     moved.save(folder / "moved.json")
     out = folder / "aligned"
     files = (folder / "house.json", folder / "moved.json")
-    text = run("align", *files, "--out", out, "--plot", folder / "matches.svg")
+    text = run("compare", *files, "--out", out, "--plot", folder / "matches.svg")
     assert "0 after (the nearest replica to house.json)" in text
     assert "neurons -2 -3 -1 stand for 1 to 3" in text
     assert "Which neuron is which" in (folder / "matches.svg").read_text(encoding="utf-8")
@@ -533,19 +532,49 @@ def test_align_brings_a_saved_model_near_to_another(folder):
     assert np.array_equal(aligned.output_weights, model.output_weights)
     assert np.array_equal(Model.load(out / "house.json").theta, model.theta)
     with pytest.raises(ValueError, match="networks must be of the same sizes and symmetries"):
-        run("align", folder / "kind.json", folder / "house.json", "--out", out)
+        run("compare", folder / "kind.json", folder / "house.json", "--out", out)
 
 
-def test_align_takes_and_writes_files_of_one_kind(folder):
+def test_a_network_is_refitted_to_new_data_and_compared_with_what_it_was(tmp_path):
+    rng = np.random.default_rng(1)
+    for day, n_new in (("old", 0), ("new", 4)):
+        x, grade = rng.uniform(-1, 1, size=100), rng.choice([*"ab"], 100)
+        grade[:n_new] = "c"
+        y = np.sin(3 * x) + (grade == "b") + 0.01 * rng.normal(size=100)
+        rows = zip(range(100), grade, x, y, strict=True)
+        lines = ["id,grade,x,y", *(",".join(map(str, row)) for row in rows)]
+        (tmp_path / f"{day}.csv").write_text("\n".join(lines))
+    old, new, out = (tmp_path / name for name in ("old.json", "new.json", "again.json"))
+    usual = ("--ignore", "id", "--hidden", "4", "--out")
+    run("train", tmp_path / "old.csv", "-n", "3000", *usual, old)
+    text = run("train", tmp_path / "new.csv", "--from", old, "-n", "20", "--out", new)
+    assert "3-4-1 network" in text  # as many hidden neurons, without the id, with a level more
+    levels = [Model.load(path).encoding.columns[0].levels for path in (old, new)]
+    assert set(levels[0]) == {"a", "b"}
+    assert levels[1] == (*levels[0], "c")  # in their places
+    run("train", tmp_path / "new.csv", "-n", "20", *usual, out)
+    Xy = pd.read_csv(tmp_path / "new.csv")
+    refitted, cold = (Model.load(path).error(Xy, Xy["y"]) for path in (new, out))
+    assert refitted < 0.1 * cold  # after 20 evaluations
+    text = run("compare", old, new, "--plot", tmp_path / "changes.svg")
+    assert "new.json: " in text
+    assert text.count("hidden layer 1, ") == 4
+    assert "grade = c" in (tmp_path / "changes.svg").read_text(encoding="utf-8")
+    (tmp_path / "other.csv").write_text("u,v\n" + "1,2\n3,5\n" * 9)
+    with pytest.raises(ValueError, match=r"lacks columns that are needed: .*grade"):
+        run("train", tmp_path / "other.csv", "--from", old, "--target", "v")
+
+
+def test_compare_takes_and_writes_files_of_one_kind(folder):
     model, arrays = folder / "house.json", folder / "house.npz"
     np.savez(arrays, np.eye(2))
     for files in ((model, arrays), (model,)):
         with pytest.raises(ValueError, match="two networks or more of one kind"):
-            run("align", *files)
+            run("compare", *files)
     with pytest.raises(ValueError, match="files of the same name cannot be saved in one folder"):
-        run("align", model, model, "--out", folder)
+        run("compare", model, model, "--out", folder)
     with pytest.raises(ValueError, match=r"this needs a folder, and .*house\.npz is a file"):
-        run("align", model, folder / "kind.json", "--out", arrays)
+        run("compare", model, folder / "kind.json", "--out", arrays)
 
 
 def test_a_problem_is_drawn_if_it_is_named(tmp_path):

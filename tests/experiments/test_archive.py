@@ -1,7 +1,5 @@
 import gzip
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +13,14 @@ from symbreak.experiments import (
     Store,
     StoreError,
     StudySpec,
+    execute,
     open_results,
     run_study,
     write_archive,
 )
 from symbreak.experiments._archive import CURVE_STEP
 from symbreak.experiments._driver import missing_runs
+from tests.cli.shell import symbreak_here
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -103,10 +103,7 @@ def run_part(path, spec, problem):
     with Store(path) as opened:
         opened.add_study(spec)
         for run in part:
-            training = run.start()
-            while not training.finished:
-                training.step()
-            opened.add(run, training.record())
+            opened.add(run, execute(run))
     return path
 
 
@@ -177,8 +174,7 @@ def test_the_command_line_archives_a_store_and_leaves_out_what_is_archived(tmp_p
         ["study", study, "--store", tmp_path / "b.db", "--archive", folder, "--workers", 1],
     )
     for step in steps:
-        command = [sys.executable, "-m", "symbreak", *map(str, step)]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        result = symbreak_here(*step)
         assert result.returncode == 0, result.stderr
     with Store(tmp_path / "b.db") as opened:
         assert set(opened.runs()["problem"]) == {"sinc"}

@@ -11,6 +11,7 @@ import pytest
 from symbreak import METHODS, methods
 from symbreak.experiments import ExecutorError, StudySpec, run_study
 from symbreak.problems import _registry
+from tests.cli.shell import symbreak_here
 from tests.experiments.dask_processes import DaskProcesses
 from tests.experiments.processes import DEADLINE, finish, is_begun, results, start_study, wait_for
 
@@ -127,9 +128,8 @@ def test_train_and_problems_import_modules_of_the_folder(folder):
     assert "80k" in listed
 
 
-def test_train_says_how_to_name_a_problem_of_ones_own(folder):
-    command = [sys.executable, "-m", "symbreak", "train", "bump"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE)
+def test_train_says_how_to_name_a_problem_of_ones_own():
+    done = symbreak_here("train", "bump")
     assert done.returncode == 2
     assert "If it is your own, --import the module that adds it." in done.stderr
 

@@ -18,9 +18,9 @@ from symbreak.cli._study_view import (
     Pace,
     StudyView,
 )
-from symbreak.experiments import Store, StudySpec
+from symbreak.experiments import Store, StudySpec, execute
 from symbreak.experiments._driver import StudyResult, Update
-from tests.cli.shell import symbreak
+from tests.cli.shell import symbreak_here
 
 TEXT = """
 problems = ["syn5", "sinc2d"]
@@ -153,17 +153,14 @@ def test_a_study_is_refused_where_the_store_has_another_problem_of_that_name(tmp
 def single(tmp_path):
     """A store with one run."""
     (run, *_) = StudySpec.parse(TEXT).runs()
-    training = run.start()
-    while not training.finished:
-        training.step()
     with Store(tmp_path / "a.db") as store:
-        store.add(run, training.record())
+        store.add(run, execute(run))
     return tmp_path / "a.db"
 
 
 def said_of(*command):
     """Exit code of a command and all that it printed, on one line, but that it compiles."""
-    done = symbreak(*command)
+    done = symbreak_here(*command)
     lines = [line for line in (done.stdout + done.stderr).splitlines() if "compiling" not in line]
     return done.returncode, " ".join(" ".join(lines).split())
 

@@ -40,7 +40,7 @@ def fenced(page):
 
 def prepare(folder):
     """The files that pages speak of: a table of a sensor, and new rows of it."""
-    for name in ("sensor.csv", "new.csv"):
+    for name in ("sensor.csv", "new.csv", "simulator.py"):
         shutil.copy(ROOT / "examples" / name, folder)
 
 

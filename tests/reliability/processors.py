@@ -62,7 +62,8 @@ def main(arguments: list[str]) -> bool:
             said[kind] = f"skipped, since this processor has no {missing}"
             continue
         print(f"== as {kind}", flush=True)
-        command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments]
+        how = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+        command = [sys.executable, "-m", "pytest", *how, *arguments]
         start = time.monotonic()
         code = subprocess.run(command, env=environment(kind)).returncode
         said[kind] = f"{'FAILED' if code else 'passed'} in {time.monotonic() - start:.0f} s"

@@ -1,5 +1,6 @@
 import copy
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -191,6 +192,41 @@ def test_models_are_aligned_and_averaged_with_their_scaling():
         assert aligned.predict(X) == pytest.approx(one.predict(X))
     with pytest.raises(ValueError, match="must have the same scaling of their inputs"):
         networks.average([one, model(2.0, 1)])
+
+
+def test_models_are_compared_in_the_units_and_by_the_names_of_the_anchor():
+    """The same function, in another order, for inputs that are scaled and placed otherwise."""
+    rng = np.random.default_rng(2)
+    anchor = Model(
+        Topology((2, 3, 1)),
+        "regression",
+        rng.normal(size=9),
+        rng.normal(size=(4, 1)),
+        Scaling(np.array([5.0, -1.0]), np.array([2.0, 0.1])),
+        Scaling(np.array([7.0]), np.array([3.0])),
+        feature_names=("a", "b"),
+    )
+    inputs = Scaling(np.array([0.0, 1.0, 4.0]), np.array([9.0, 0.3, 3.0]))
+    theta = anchor.theta_for(("new", "b", "a"), inputs).reshape(3, 4)
+    V = np.vstack([-anchor.output_weights[[2, 0, 1]] * 1.5, anchor.output_weights[3] * 1.5 + 2.5])
+    moved = replace(
+        anchor,
+        topology=Topology((3, 3, 1)),
+        theta=-theta[[2, 0, 1]].ravel(),
+        output_weights=V,
+        inputs=inputs,
+        targets=Scaling(np.array([2.0]), np.array([2.0])),
+        feature_names=("new", "b", "a"),
+    )
+    X = rng.normal([0, -1, 5], size=(20, 3))
+    assert moved.predict(X) == pytest.approx(anchor.predict(X[:, [2, 1]]))
+    found = networks.compare(moved, anchor)
+    assert found.distance < 1e-12 < 0.1 < found.distance_before
+    assert found.inputs == ("a", "b", "new")
+    assert [order.tolist() for order in found.orders] == [[1, 2, 0]]
+    aligned = networks.align(moved, anchor)
+    assert aligned.predict(X) == pytest.approx(moved.predict(X))
+    assert np.array_equal(aligned.theta.reshape(3, 4), theta)
 
 
 def test_names_of_other_libraries_are_known_too():

@@ -1,4 +1,4 @@
-"""``symbreak align``: saved networks brought near to the first of them."""
+"""``symbreak compare``: what has changed from a saved network to others, modulo symmetry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from symbreak._support.checks import check_folder
+from symbreak._support.checks import Array, check_folder
 from symbreak._support.writing import write_bytes, write_text
 from symbreak.cli._console import CHARTS, check_out, console, counted, shown
 from symbreak.models import Model
@@ -20,7 +20,7 @@ from symbreak.symmetry import networks
 MAX_NEURONS = 16
 
 
-def align_command(
+def compare_command(
     files: Annotated[list[Path], typer.Argument(help="Networks, all .json or all .npz files.")],
     out: Annotated[
         Path | None, typer.Option(help="Save the aligned networks in this folder, by their names.")
@@ -35,7 +35,9 @@ def align_command(
         str, typer.Option(help="auto, inputs-by-outputs or outputs-by-inputs.")
     ] = "auto",
 ) -> None:
-    """Say which neuron of a network is which of the first's, and bring it into that order.
+    """Say which neuron of a network is which of the first's, and what has changed.
+
+    --out brings them into the order of the first. Models are compared in its units.
 
     The files are models that train saved (.json), or hold a weight matrix per layer and, if there
     are any, a vector of biases per layer, in order and under any names (.npz):
@@ -107,3 +109,24 @@ def _say(comparison: networks.Comparison, path: Path, anchor: Path) -> None:
             f"  hidden layer {h}: neurons {listed} stand for 1 to {len(order)}; least agreement "
             f"{agreement.min():.2f}"
         )
+    names = [*(comparison.inputs or _numbered(comparison.weights[0], "input")), "bias"]
+    for h, (before, after) in enumerate(comparison.weights[:-1], start=1):
+        _say_changes(f"hidden layer {h}", names, before, after)
+        names = [*_numbered(comparison.weights[h], "neuron"), "bias"]
+    _say_changes("outputs", names, *comparison.weights[-1])
+
+
+def _numbered(layer: Array, word: str) -> list[str]:
+    return [f"{word} {i}" for i in range(1, layer.shape[-1])]
+
+
+def _say_changes(layer: str, names: list[str], before: Array, after: Array) -> None:
+    """Of each neuron how far its weights have moved, compared with their length, and the most."""
+    for n, (old, new) in enumerate(zip(before, after, strict=True), start=1):
+        if n > MAX_NEURONS:
+            console.print(f"  {layer}: {len(before) - MAX_NEURONS:,} more")
+            return
+        moved = np.linalg.norm(new - old) / np.maximum(np.linalg.norm(old), 1e-300)
+        i = int(np.abs(new - old).argmax())
+        most = f", most in {shown(names[i])}: {old[i]:.3g} -> {new[i]:.3g}" if moved else ""
+        console.print(f"  {layer}, {n}: changed by {100 * moved:.2g} %{most}")

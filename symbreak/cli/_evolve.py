@@ -1,0 +1,168 @@
+"""``symbreak evolve``: a problem of control, or a function of the user's, without a gradient."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from symbreak import METHODS, Topology, evolve
+from symbreak._support.checks import check_count, unknown
+from symbreak._support.progress import progress_bar
+from symbreak._support.signals import deferred_interrupts
+from symbreak._support.workers import WorkerProcesses
+from symbreak.cli._console import CHARTS, check_out, console, import_here, shown
+from symbreak.cli._train import hidden_sizes, shell_words
+from symbreak.control import CONTROL, control_fitness
+from symbreak.objectives import Fitness
+from symbreak.training import Progress
+
+_OWN = partial(typer.Option, rich_help_panel="Function of yours")
+_NETWORK = partial(typer.Option, rich_help_panel="Network")
+
+
+def evolve_command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM_OR_FUNCTION",
+            help=f"One of {', '.join(CONTROL)}; or a function of a network, as module:function.",
+        ),
+    ],
+    inputs: Annotated[int | None, _OWN(metavar="N", help="Numbers that a network sees")] = None,
+    outputs: Annotated[int, _OWN(metavar="N", help="Numbers that it says")] = 1,
+    maximize: Annotated[bool, _OWN("--maximize", help="Higher is better")] = False,
+    noisy: Annotated[bool, _OWN("--noisy", help="It takes a seed as its second argument")] = False,
+    vectorized: Annotated[bool, _OWN("--vectorized", help="It judges whole populations")] = False,
+    timeout: Annotated[float | None, _OWN(metavar="SECONDS", help="For a network")] = None,
+    hidden: Annotated[
+        str | None, _NETWORK(metavar="SIZES", help="Of hidden layers, as 5,3 (default: 6 or 8)")
+    ] = None,
+    activation: Annotated[str, _NETWORK(metavar="NAME", help="Of hidden neurons")] = "tanh",
+    biases: Annotated[bool, _NETWORK("--biases/--no-biases", help="Of all neurons")] = True,
+    method: Annotated[
+        str, typer.Option("--method", "-m", metavar="METHOD", help="auto is CMA-ES-IPOP")
+    ] = "auto",
+    target: Annotated[
+        float | None, typer.Option(metavar="FITNESS", help="At which to stop (default: solved)")
+    ] = None,
+    evaluations: Annotated[
+        int | None, typer.Option("--evaluations", "-n", metavar="N", help="At most (100,000)")
+    ] = None,
+    max_time: Annotated[
+        float | None, typer.Option("--time", metavar="SECONDS", help="At most")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same result")] = 0,
+    population_size: Annotated[
+        int | None, typer.Option(metavar="N", help="Candidates per generation, or the first one")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(metavar="N", help="Processes that judge; the result is the same")
+    ] = 1,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the model (.json)")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw fitness and states (.html, .svg, .png, .pdf)"),
+    ] = None,
+) -> None:
+    """Evolve a network for a problem of control, or against a function of yours."""
+    if out is not None:
+        check_out("--out", out, ".json")
+    if plot is not None:
+        check_out("--plot", plot, *CHARTS)
+        from symbreak.analysis import evolution_chart, save_chart
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    if max_time is not None and not max_time > 0:
+        raise ValueError(f"--time must be a positive number of seconds, got {max_time:g}.")
+    net: dict[str, Any] = {"activation": activation, "outputs": "searched", "biases": biases}
+    layers = None if hidden is None else hidden_sizes(hidden)
+    own: dict[str, Any] = {} if target is None else {"target": target}
+    stop = threading.Event()
+    n_workers = check_count("--workers", workers, 1)
+    with WorkerProcesses(n_workers) if n_workers > 1 else nullcontext() as executor:
+        if source in CONTROL:
+            if inputs is not None or outputs != 1 or maximize or noisy or vectorized:
+                raise ValueError(f"{source} is a problem by name: it says what goes in and out.")
+            n, usual = len(CONTROL[source].inputs), CONTROL[source].hidden
+            topology = Topology((n, *(layers or usual), 1), **net)
+            fitness = control_fitness(source, topology=topology, executor=executor, **own)
+        else:
+            function = _function(source)
+            if inputs is None:
+                raise ValueError(f"--inputs says how many numbers a network of {source} sees.")
+            with shell_words():
+                topology = Topology((inputs, *(layers or (6,)), outputs), **net)
+            own |= {"maximize": maximize, "noisy": noisy, "vectorized": vectorized}
+            fitness = Fitness(function, topology, timeout=timeout, executor=executor, **own)
+        _say_what(fitness)
+        with (
+            deferred_interrupts(stop.set),
+            progress_bar(method, max_time, console, stop) as show,
+            shell_words(),
+        ):
+
+            def watch(progress: Progress) -> bool:
+                show(progress)
+                return stop.is_set()
+
+            record = evolve(
+                fitness,
+                method=method,
+                max_evaluations=evaluations,
+                max_time=max_time,
+                seed=seed,
+                population_size=population_size,
+                callback=watch,
+            )
+    console.print(record.in_words)
+    if record.model is None:
+        raise ValueError("no network had a fitness; see the warning above.")
+    if out is not None:
+        record.model.save(out)
+        console.print(f"Saved in {shown(out)}")
+    if plot is not None:
+        control = CONTROL.get(source)
+        chart = evolution_chart(
+            record.problem,
+            record.evaluations,
+            -record.errors if record.maximize else record.errors,
+            maximize=record.maximize,
+            about=f"{'-'.join(map(str, fitness.topology.sizes))} network, {record.method}",
+            control=control,
+            theta=record.theta,
+            topology=fitness.topology,
+        )
+        save_chart(chart, plot)
+        console.print(f"Drawn in {shown(plot)}")
+    if stop.is_set():
+        console.print("Stopped early; this is the best so far.")
+        raise typer.Exit(130)
+
+
+def _function(source: str) -> Any:
+    """The function of ``module:function``."""
+    module, colon, name = source.partition(":")
+    if not colon:
+        error = unknown("problem of control", source, CONTROL)
+        raise ValueError(f"{error} A function of yours is module:function, such as mine:fitness.")
+    import_here([module])
+    found = getattr(importlib.import_module(module), name, None)
+    if not callable(found):
+        raise ValueError(f"the module {module} has no function {name!r}.")
+    return found
+
+
+def _say_what(fitness: Fitness) -> None:
+    net = fitness.topology
+    if fitness.description:
+        console.print(f"[bold]{shown(fitness.name)}[/bold]  {shown(fitness.description)}")
+    console.print(
+        f"{'-'.join(map(str, net.sizes))} network, {net.dim:,} parameters, all of them searched; "
+        f"every network has {net.replicas_in_words} replicas"
+    )

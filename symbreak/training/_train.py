@@ -332,11 +332,12 @@ class _Trainer:
 
 
 def run_to_its_end(run: Run, clock: Clock, seconds: float, callback: Callback | None) -> RunRecord:
-    """Step until there is nothing left to do, or no time."""
+    """Step until there is nothing left to do, or no time; once at least, if there is nothing."""
     deadline = time.monotonic() + seconds
     step = 0.0  # seconds of the last one; the next one begins if half of it has its place
-    while not (run.finished or clock.stopped):
-        if (started := time.monotonic()) + step / 2 >= deadline:
+    while not run.finished:
+        has_time = (started := time.monotonic()) + step / 2 < deadline
+        if (clock.stopped or not has_time) and (step or run.error < np.inf):
             break
         run.step(deadline - started)
         step = time.monotonic() - started

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symbreak._kernels import _activate, _tanh
-from symbreak._support.checks import Array, IntArray, check_theta, unknown
+from symbreak._support.checks import Array, IntArray, check_count, check_kind, check_theta, unknown
 from symbreak._support.compile import compiled, inlined, notice_of_compilation
 from symbreak.objectives import Fitness, Network
 from symbreak.problems import Scaling
@@ -85,21 +85,28 @@ class Control:
 
     def __call__(self, networks: Network) -> Array:
         """Costs (n,)."""
+        net = self._net(networks.topology)
         with notice_of_compilation(_costs):
-            return _costs(np.atleast_2d(networks.theta), _net(networks.topology), self.task)
+            return _costs(np.atleast_2d(networks.theta), net, self.task)
 
     def episode(self, theta: Array, topology: Topology, steps: int = 1000) -> Array:
         """States (T, n) of a network (D,), one before each action; fewer if it ends early."""
-        states = np.full((min(steps, self.task.steps), len(self.states)), np.nan)
-        theta = check_theta(theta, topology.dim)
+        steps = min(check_count("steps", steps, 1), self.task.steps)
+        states = np.full((steps, len(self.states)), np.nan)
+        net, theta = self._net(topology), check_theta(theta, topology.dim)
         with notice_of_compilation(_episode):
-            _episode(theta, _net(topology), self.task, states)
+            _episode(theta, net, self.task, states)
         return states[: np.count_nonzero(~np.isnan(states[:, 0]))]
 
-
-def _net(topology: Topology) -> _Net:
-    sizes = np.array(topology.sizes, dtype=np.int64)
-    return _Net(sizes, topology.activation.code, topology.biases)
+    def _net(self, topology: Topology) -> _Net:
+        """A topology that fits, since compiled code would read beyond one that does not."""
+        n, sizes = len(self.inputs), topology.sizes
+        if (sizes[0], sizes[-1], topology.outputs) != (n, 1, "searched"):
+            raise ValueError(
+                f"networks for {self.name} have {n} inputs and 1 output, such as "
+                f"Topology(({n}, 6, 1), outputs='searched'), got {topology!r}."
+            )
+        return _Net(np.array(sizes), topology.activation.code, topology.biases)
 
 
 def _cart(kind: int, angle: float, poles: dict[float, float], steps: int, scale: Any) -> _Task:
@@ -189,12 +196,13 @@ def control_fitness(
     control = CONTROL[name]
     n, scale = len(control.inputs), control.task.scale
     if topology is None:
-        topology = Topology((n, *(control.hidden if hidden is None else hidden), 1))
-    elif hidden is not None or (topology.n_inputs, topology.n_outputs) != (n, 1):
-        raise ValueError(
-            f"networks for {name} have {n} inputs and 1 output, and either a topology or hidden "
-            f"layers must be given, got {topology}."
-        )
+        if not isinstance(sizes := control.hidden if hidden is None else hidden, Sequence):
+            raise ValueError(f"hidden must be sizes of layers, such as (6, 4), got {sizes}.")
+        topology = Topology((n, *sizes, 1))
+    elif hidden is not None:
+        raise ValueError("either a topology or hidden layers can be given, got both.")
+    check_kind("topology", topology, Topology, f"such as Topology(({n}, 6, 1))")
+    control._net(replace(topology, outputs="searched"))
     own = {"target": control.goal, "inputs": Scaling(np.zeros(n), scale), "name": name}
     own["description"] = control.description
     return Fitness(control, topology, **{"vectorized": True, **own, **options})

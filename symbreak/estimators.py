@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._support.extras import how_to_install
+from symbreak._support.words import how_to_install
 
 try:
     from sklearn.utils.validation import check_is_fitted, validate_data  # since 1.6

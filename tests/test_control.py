@@ -61,3 +61,11 @@ def test_unknown_names_and_networks_that_do_not_fit_are_refused():
         evolve("double-poles")
     with pytest.raises(ValueError, match="6 inputs and 1 output"):
         evolve("double-pole", Topology((5, 3, 1)))
+    acrobot, small = CONTROL["acrobot"], Topology((1, 2, 1), outputs="searched")
+    for call in (
+        lambda: acrobot(Network(np.zeros((1, small.dim)), small)),
+        lambda: acrobot.episode(np.zeros(small.dim), small),
+        lambda: acrobot.episode(np.zeros(14), Topology((6, 2, 1))),
+    ):  # compiled code would read, and write, beyond its arrays
+        with pytest.raises(ValueError, match="acrobot have 6 inputs and 1 output"):
+            call()

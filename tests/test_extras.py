@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from symbreak import load_problem, train
-from symbreak._support.extras import how_to_install
+from symbreak._support.words import how_to_install
 from symbreak.export import to_onnx
 from symbreak.problems import read_problem
 from tests.pages.blocks import ROOT, load_module

@@ -19,11 +19,12 @@ from symbreak._support.checks import (
     nearest,
     shown,
 )
+from symbreak._support.words import few
 
 #: What columns are called that nobody named.
 NUMBERED = re.compile(r"[xy]\d+")
-#: How many names a message shows, and how many it looks for similar ones in.
-SHOWN, MAX_COMPARED = 8, 1_000
+#: Of so many names a message looks for similar ones.
+MAX_COMPARED = 1_000
 
 
 def take_columns(name: str, values: ArrayLike, wanted: Sequence[str] = ()) -> ArrayLike:
@@ -84,9 +85,10 @@ def choose_columns(where: str, labels: Sequence[Any], wanted: Sequence[str]) -> 
         return []
     if missing:
         close = (near for name in missing[:3] for near in nearest(name, texts[:MAX_COMPARED])[:1])
+        lacking, there = (few(list(map(shown, names))) for names in (missing, texts))
         raise ValueError(
-            f"{where} lacks columns that are needed: {_few(missing)}."
-            f"{did_you_mean(dict.fromkeys(close))} Add or rename them; it has {_few(texts)}."
+            f"{where} lacks columns that are needed: {lacking}."
+            f"{did_you_mean(dict.fromkeys(close))} Add or rename them; it has {there}."
         )
     for name, n in counts.items():
         if n > 1:
@@ -119,11 +121,6 @@ def column_names(values: object) -> tuple[str, ...]:
     labels = column_labels(values)
     named = all(isinstance(label, str) for label in labels) and len(set(labels)) == len(labels)
     return tuple(labels) if named else ()
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(map(shown, names[:SHOWN])) + more
 
 
 def _numbers(name: str, frame: Any, label: Any) -> Array:

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from symbreak._support.words import counted
+
 
 @contextmanager
 def progress_bar(
@@ -57,5 +59,5 @@ def _in_words(news: Any) -> str:
     if isinstance(news, str):
         return news
     n = 0 if news.doing else news.n_starts  # none where a method has no restarts
-    starts = f", {n} start{'' if n == 1 else 's'}" if n else ""
+    starts = f", {counted(n, 'start')}" if n else ""
     return f"{news.in_words}{starts}"

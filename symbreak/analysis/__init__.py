@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from symbreak._support.extras import how_to_install
+from symbreak._support.words import how_to_install
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import kruskal_wallis, overall_ranks, pairwise, summary
 

@@ -15,7 +15,7 @@ import altair as alt
 import vl_convert
 
 from symbreak._support.checks import shown
-from symbreak._support.extras import CHART_FORMATS
+from symbreak._support.words import CHART_FORMATS
 from symbreak._support.workers import detached_start, end_with_parent
 from symbreak._support.writing import write_bytes
 

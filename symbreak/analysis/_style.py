@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symbreak._support.checks import check_kind, check_path
-from symbreak._support.extras import CHART_FORMATS
+from symbreak._support.words import CHART_FORMATS
 from symbreak.analysis._lineup import Styles
 
 #: A grey with a contrast of about 4.3 on white and on black (#111) alike.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from symbreak._support.checks import check_kind
+from symbreak._support.words import counted
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW
 from symbreak.analysis._tables import records, text_of
@@ -27,7 +27,6 @@ MANY = 4
 
 def summary_sentences(results: Results) -> list[str]:
     """A few sentences for the head of a report; nothing in them is not in its tables."""
-    check_kind("results", results, Results, "such as Results.of(store)")
     if results.runs.empty:
         return ["The store holds no finished run yet.", *_failure_sentences(results)]
     sentences = [_extent(results), *best_sentences(results), *test_sentences(results)]
@@ -38,7 +37,6 @@ def summary_sentences(results: Results) -> list[str]:
 
 def conclusions(results: Results) -> list[str]:
     """The shortest summary: extent, winners, how sure that is, and warnings."""
-    check_kind("results", results, Results, "such as Results.of(store)")
     if results.runs.empty:
         return summary_sentences(results)
     certain = [family_sentences(results, family)[:1] for family in results.lineup.families]
@@ -54,8 +52,8 @@ def _extent(results: Results) -> str:
     if repetitions.min() != repetitions.max():
         spread += f" to {repetitions.max()}"
     return (
-        f"{count(n, 'finished run')}: {count(len(results.problems), 'problem')}, "
-        f"{count(runs['method'].nunique(), 'method')}, {spread} "
+        f"{counted(n, 'finished run')}: {counted(len(results.problems), 'problem')}, "
+        f"{counted(runs['method'].nunique(), 'method')}, {spread} "
         f"repetition{'s' if repetitions.max() > 1 else ''} each."
     )
 
@@ -194,11 +192,13 @@ def paper_sentences(results: Results) -> list[str]:
     sentences = []
     if len(known):
         winners = int(known["same_winner"].astype(bool).sum())
-        of = count(len(known), "comparison")
+        of = counted(len(known), "comparison")
         sentence = f"The paper's winner is confirmed in {winners} of {of}"
         if compared := int(families["pairs_compared"].sum()):
             agreeing = int(families["pairs_agreeing"].sum())
-            sentence += f", its verdict on significance in {agreeing} of {count(compared, 'pair')}"
+            sentence += (
+                f", its verdict on significance in {agreeing} of {counted(compared, 'pair')}"
+            )
             if turned := int(families["pairs_reversed"].sum()):
                 sentence += f" ({turned} of them with the other one ahead)"
         sentences.append(sentence + ".")
@@ -221,8 +221,8 @@ def warning_sentences(results: Results) -> list[str]:
     if len(missing):
         total, n = int(missing["planned"].sum()), int(missing["missing"].sum())
         sentences.append(
-            f"{count(n, 'planned run')} of {total:,} on "
-            f"{count(missing['problem'].nunique(), 'problem')} {'is' if n == 1 else 'are'} still "
+            f"{counted(n, 'planned run')} of {total:,} on "
+            f"{counted(missing['problem'].nunique(), 'problem')} {'is' if n == 1 else 'are'} still "
             "missing."
         )
     return [*sentences, *_mixture_sentences(results), *_failure_sentences(results)]
@@ -238,7 +238,7 @@ def _mixture_sentences(results: Results) -> list[str]:
     problems = list(several.index[several])
     if not problems:
         return []
-    where = _names(problems) if len(problems) <= 3 else count(len(problems), "problem")
+    where = _names(problems) if len(problems) <= 3 else counted(len(problems), "problem")
     return [
         f"Runs on {where} are mixed: they differ in {_names(differing)}, and so may the last "
         "digits of their numbers, or the network that they found."
@@ -249,17 +249,12 @@ def _failure_sentences(results: Results) -> list[str]:
     """How many runs failed, if any did."""
     n = len(results.failures)
     them = "it" if n == 1 else "them"
-    return [f"{count(n, 'run')} failed; --retry-failed tries {them} again."] if n else []
+    return [f"{counted(n, 'run')} failed; --retry-failed tries {them} again."] if n else []
 
 
 def _names(names: Sequence[str]) -> str:
     """``a, b and c``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def count(n: int, noun: str) -> str:
-    """``1 run``, ``2 runs``."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def provenance(results: Results) -> dict[str, Any]:

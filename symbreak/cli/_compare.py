@@ -10,8 +10,9 @@ import numpy as np
 import typer
 
 from symbreak._support.checks import Array, check_folder
+from symbreak._support.words import counted
 from symbreak._support.writing import write_bytes, write_text
-from symbreak.cli._console import CHARTS, check_out, console, counted, shown
+from symbreak.cli._console import CHARTS, check_out, console, shown
 from symbreak.models import Model
 from symbreak.problems._array_tables import read_arrays
 from symbreak.symmetry import networks

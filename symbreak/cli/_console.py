@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from symbreak._support.extras import CHART_FORMATS, how_to_install
+from symbreak._support.words import CHART_FORMATS, how_to_install
 
 console = Console(highlight=False)
 
@@ -46,21 +46,15 @@ def plain() -> bool:
     return not console.encoding.lower().startswith("utf")
 
 
+def say(text: str) -> None:
+    """Print a line that a terminal may wrap but rich does not; a file's name is no markup."""
+    console.print(text, markup=False, soft_wrap=True)
+
+
 def shown(text: object) -> str:
     """What users named, to be printed: no markup in it counts, and no control character."""
     printable = (c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
     return escape("".join(printable))
-
-
-def counted(n: int, noun: str) -> str:
-    """``1 run``, ``2 runs``."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def few(names: Sequence[str], limit: int = 8) -> str:
-    """``a, b and 7 more``: the first of many names."""
-    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
 
 
 def check_out(option: str, path: Path, *suffixes: str) -> None:

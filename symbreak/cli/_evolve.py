@@ -87,7 +87,7 @@ def evolve_command(
     n_workers = check_count("--workers", workers, 1)
     with WorkerProcesses(n_workers) if n_workers > 1 else nullcontext() as executor:
         if source in CONTROL:
-            if inputs is not None or outputs != 1 or maximize or noisy or vectorized:
+            if inputs or outputs != 1 or maximize or noisy or vectorized or timeout:
                 raise ValueError(f"{source} is a problem by name: it says what goes in and out.")
             n, usual = len(CONTROL[source].inputs), CONTROL[source].hidden
             topology = Topology((n, *(layers or usual), 1), **net)

@@ -13,7 +13,8 @@ import numpy as np
 import typer
 from rich.table import Table as Lines
 
-from symbreak.cli._console import CHARTS, check_out, console, few, plain, shown
+from symbreak._support.words import few
+from symbreak.cli._console import CHARTS, check_out, console, plain, shown
 from symbreak.cli._predict import choose_inputs, inputs_of
 from symbreak.cli._scores import print_scores
 from symbreak.inspection import origin_in_words, recorded_scores, scores, sensitivity

@@ -17,8 +17,9 @@ from rich.console import Console
 
 from symbreak._support.checks import Array
 from symbreak._support.frames import choose_columns
+from symbreak._support.words import few
 from symbreak._support.writing import write_text
-from symbreak.cli._console import check_out, console, few, shown, split_names
+from symbreak.cli._console import check_out, console, shown, split_names
 from symbreak.models import Model
 from symbreak.problems import read_table
 from symbreak.problems._tables import Table, check_known

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from symbreak.cli._console import console
+from symbreak.cli._console import console, say
 
 if TYPE_CHECKING:
     from symbreak.analysis._report import Report
@@ -70,7 +69,7 @@ def _watch(stores: list[Path], out: Path, open_page: bool) -> None:
 
 
 def _print_watching(page: Path) -> None:
-    console.print(f"Watching; the page is {escape(str(page))}", soft_wrap=True)
+    say(f"Watching; the page is {page}")
     console.print("It ends when the study is complete. Ctrl-C: write a last report and end.")
 
 
@@ -78,10 +77,9 @@ def _print_conclusions(report: Report) -> None:
     from symbreak.analysis._words import conclusions
 
     for sentence in conclusions(report.results):
-        console.print(escape(sentence))
-    console.print(f"Report in {escape(str(report.page))}", soft_wrap=True)
-    address = escape(report.page.resolve().as_uri())
-    console.print(f"Open it in a browser: {address}", soft_wrap=True)
+        console.print(sentence, markup=False)
+    say(f"Report in {report.page}")
+    say(f"Open it in a browser: {report.page.resolve().as_uri()}")
 
 
 def _write(stores: list[Path], out: Path, formats: tuple[str, ...], refresh: int) -> Report:

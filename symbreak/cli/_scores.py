@@ -8,7 +8,8 @@ from rich.table import Table
 
 from symbreak import Problem, RunRecord
 from symbreak._support.checks import Array
-from symbreak.cli._console import console, few, plain, shown
+from symbreak._support.words import few
+from symbreak.cli._console import console, plain, shown
 from symbreak.inspection import LEFT_OUT, Score
 from symbreak.models import Model
 

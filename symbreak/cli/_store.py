@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from symbreak.cli._console import console, counted, fail
+from symbreak._support.words import counted
+from symbreak.cli._console import fail, say
 from symbreak.experiments import (
     Store,
     check_store,
@@ -33,7 +34,7 @@ def merge(
 ) -> None:
     """Join stores, such as those of shards; conflicting results are refused."""
     added = merge_stores(target, sources)
-    _say(f"{counted(added, 'run')} added to {target}")
+    say(f"{counted(added, 'run')} added to {target}")
 
 
 @app.command()
@@ -43,7 +44,7 @@ def check(store: StorePath) -> None:
     if faults:
         fail("\n  ".join([f"{store} is not sound:", *faults]), code=1)
     with Store(store, create=False, read_only=True) as opened:
-        _say(
+        say(
             f"{store} is sound: {counted(opened.count('run'), 'finished run')}, "
             f"{opened.count('failure'):,} failed, {opened.count('checkpoint'):,} under way"
         )
@@ -57,7 +58,7 @@ def archive(
     """Keep the results as small plain files that can be committed; a report reads them too."""
     with Store(store, create=False) as opened:
         written = write_archive(opened, folder)
-    _say(f"{counted(len(written), 'file')} written in {folder}")
+    say(f"{counted(len(written), 'file')} written in {folder}")
 
 
 @app.command()
@@ -71,10 +72,6 @@ def export(
         raise ValueError("say where to: --csv FOLDER, --ioh FOLDER, or both.")
     with Store(store, create=False, read_only=True) as opened:
         if csv is not None:
-            _say(f"{len(export_csv(opened, csv))} tables in {csv}")
+            say(f"{len(export_csv(opened, csv))} tables in {csv}")
         if ioh is not None:
-            _say(f"{len(export_ioh(opened, ioh))} data sets for IOHanalyzer in {ioh}")
-
-
-def _say(text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)  # a file's name is not markup
+            say(f"{len(export_ioh(opened, ioh))} data sets for IOHanalyzer in {ioh}")

@@ -17,7 +17,8 @@ from rich.progress import track
 from rich.table import Table
 
 from symbreak._support.checks import check_count, check_real
-from symbreak.cli._console import Imports, console, counted, import_here
+from symbreak._support.words import counted
+from symbreak.cli._console import Imports, console, import_here, say
 from symbreak.cli._study_view import StudyView, duration
 from symbreak.experiments import Archive, Store, StudySpec, run_study
 from symbreak.experiments._driver import StudyResult, missing_runs
@@ -143,17 +144,11 @@ def _given_again(context: typer.Context) -> list[str]:
 
 def _print_end(result: StudyResult, store: Path, again: list[str]) -> None:
     """What was done and how to go on; the exit code says the same."""
-    console.print(
-        f"{counted(result.finished, 'run')} added to {store}", markup=False, soft_wrap=True
-    )
+    say(f"{counted(result.finished, 'run')} added to {store}")
     if result.failed:
         _print_failed(result.failed, again)
     if result.interrupted:
-        console.print(
-            f"Stopped early; nothing is lost. Go on with: {shlex.join(again)}",
-            markup=False,
-            soft_wrap=True,
-        )
+        say(f"Stopped early; nothing is lost. Go on with: {shlex.join(again)}")
         raise typer.Exit(130)
     if result.failed:
         raise typer.Exit(1)
@@ -161,12 +156,8 @@ def _print_end(result: StudyResult, store: Path, again: list[str]) -> None:
 
 def _print_failed(n_failed: int, again: list[str]) -> None:
     retry = again if "--retry-failed" in again else [*again, "--retry-failed"]
-    console.print(
-        f"{counted(n_failed, 'run')} failed; why is in the store. Try again with: "
-        f"{shlex.join(retry)}",
-        markup=False,
-        soft_wrap=True,
-    )
+    words = f"{counted(n_failed, 'run')} failed; why is in the store. Try again with: "
+    say(words + shlex.join(retry))
 
 
 def _count_failed(store: Store, runs: Iterator[RunSpec], known: Collection[str]) -> int:

@@ -10,7 +10,7 @@ from typing import Self
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 
-from symbreak.cli._console import console
+from symbreak.cli._console import console, say
 from symbreak.experiments import StudySpec
 from symbreak.experiments._driver import Update
 from symbreak.experiments._spec import relative_work
@@ -147,7 +147,7 @@ class StudyView:
 
     def tell(self, text: str) -> None:
         """Say what happens to a study or its cluster."""
-        console.print(text, markup=False, soft_wrap=True)
+        say(text)
 
     def _counts(self) -> str:
         return f"{self._pace.finished.total():,}/{self._pace.runs.total():,} runs"

@@ -26,6 +26,7 @@ from symbreak import (
 from symbreak._support.checks import check_count, unknown
 from symbreak._support.frames import choose_columns
 from symbreak._support.signals import deferred_interrupts
+from symbreak._support.words import few
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import (
@@ -33,7 +34,6 @@ from symbreak.cli._console import (
     Imports,
     check_out,
     console,
-    few,
     import_here,
     shown,
     split_names,

@@ -69,28 +69,16 @@ def _last_error(name: str, position: int) -> Column:
     return Column(name, "REAL", value, name, in_result=True)
 
 
-def _format(run: RunSpec, record: RunRecord) -> int:
-    return FORMAT
-
-
-def _numerics(run: RunSpec, record: RunRecord) -> int:
-    return NUMERICS_VERSION
-
-
-def settings_of(run: RunSpec, *_: object) -> str:
+def settings_of(run: RunSpec) -> str:
     """The settings of a run's method, as the store writes them."""
-    return json.dumps(dict(run.method_settings), sort_keys=True)
+    return _json(run.method_settings)
 
 
-def _counters(run: RunSpec, record: RunRecord) -> str:
-    return json.dumps(dict(record.counters), sort_keys=True)
+def _json(facts: Mapping[str, Any]) -> str:
+    return json.dumps(dict(facts), sort_keys=True)
 
 
-def _versions(run: RunSpec, record: RunRecord) -> str:
-    return json.dumps(dict(record.versions), sort_keys=True)
-
-
-def now(*_: object) -> str:
+def now() -> str:
     """The time, as the store writes it."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
@@ -102,8 +90,8 @@ _TEXT, _INTEGER, _REAL = "TEXT NOT NULL", "INTEGER NOT NULL", "REAL NOT NULL"
 RUN = (
     _of_run("key", _KEY, frame="key"),
     Column("problem_id", "INTEGER NOT NULL REFERENCES problem (id)"),
-    Column("format", _INTEGER, _format),
-    Column("numerics", _INTEGER, _numerics),
+    Column("format", _INTEGER, lambda run, record: FORMAT),
+    Column("numerics", _INTEGER, lambda run, record: NUMERICS_VERSION),
     _of_run("method", _TEXT),
     _of_record("family", _TEXT),
     Column("role", _TEXT, lambda run, record: record.role),
@@ -118,13 +106,13 @@ RUN = (
     _of_run("max_evaluations", _INTEGER, frame="max_evaluations"),
     _of_record("population_size", _INTEGER),
     _of_record("seconds", _REAL, in_result=False),
-    Column("counters", _TEXT, _counters, in_result=True),
+    Column("counters", _TEXT, lambda run, record: _json(record.counters), in_result=True),
     _of_run("seed", _INTEGER, frame="seed"),
     _of_run("data_seed", _INTEGER, frame="data_seed"),
-    Column("settings", _TEXT, settings_of, "settings", in_result=True),
-    Column("versions", _TEXT, _versions, "versions"),
+    Column("settings", _TEXT, lambda run, record: settings_of(run), "settings", in_result=True),
+    Column("versions", _TEXT, lambda run, record: _json(record.versions), "versions"),
     Column("fingerprint", _TEXT, frame="fingerprint"),
-    Column("finished_at", _TEXT, now),
+    Column("finished_at", _TEXT, lambda run, record: now()),
 )
 
 #: The format of the stores that are written; older ones are brought to it when they are opened.

@@ -18,6 +18,7 @@ from distributed import Client, Security
 from distributed.comm.addressing import get_address_host
 
 from symbreak._support.checks import check_path
+from symbreak._support.words import counted
 from symbreak.experiments._errors import ExecutorError, LostConnectionError
 
 LOOK_EVERY = 1.0  # seconds between looks at who is there
@@ -175,10 +176,9 @@ class DaskExecutor(Executor):
 
 
 def _presence(threads: dict[str, int]) -> str:
-    n = len(threads)
-    if not n:
+    if not threads:
         return "cluster: no workers; waiting for some"
-    return f"cluster: {n} worker{'' if n == 1 else 's'} with {sum(threads.values())} threads"
+    return f"cluster: {counted(len(threads), 'worker')} with {sum(threads.values())} threads"
 
 
 def _forget(stream: Any) -> None:

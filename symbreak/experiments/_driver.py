@@ -28,13 +28,12 @@ from symbreak._support.checks import (
     check_callable,
     check_count,
     check_flag,
-    check_kind,
     check_real,
     shown,
 )
-from symbreak._support.extras import how_to_install
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.state import State
+from symbreak._support.words import how_to_install
 from symbreak._support.workers import WorkerDiedError, WorkerProcesses
 from symbreak.experiments._errors import (
     CheckpointError,
@@ -227,8 +226,6 @@ def missing_runs(
     known: Collection[str] = (),
 ) -> Iterator[RunSpec]:
     """The runs that ``run_study`` would do, in its order."""
-    check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
-    check_kind("store", store, Store, "Store(path)")
     return (
         run
         for run in spec.runs(check_shard(shard))

@@ -13,11 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from symbreak._support.checks import (
-    check_choice,
     check_count,
-    check_kind,
     check_path,
-    check_real,
     check_text,
     shown,
     unknown,
@@ -94,7 +91,10 @@ class DataFile:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run of a study: all that determines its result, as JSON-able values."""
+    """One run of a study: all that determines its result, as JSON-able values.
+
+    ``StudySpec.run`` makes it of what was checked when the study was read.
+    """
 
     problem: str
     method: str
@@ -106,24 +106,6 @@ class RunSpec:
     method_settings: Mapping[str, Any] = field(default_factory=dict)
     data_file: DataFile | None = None
     data: str = "fixed"  # or "redrawn": whether other repetitions have other data
-
-    def __post_init__(self) -> None:
-        for name in ("problem", "method"):
-            check_text(name, getattr(self, name))
-        for name in ("repetition", "seed", "data_seed"):
-            n = check_seed(name, getattr(self, name))
-            object.__setattr__(self, name, n)
-        budget = check_count("max_evaluations", self.max_evaluations, 1)
-        object.__setattr__(self, "max_evaluations", budget)
-        if budget > MAX_BUDGET:
-            raise ValueError(
-                f"at most {MAX_BUDGET:g} evaluations can be done, got {shown(budget)}."
-            )
-        for name in ("problem_settings", "method_settings"):
-            check_table(name, getattr(self, name))
-        if self.data_file is not None:
-            check_kind("data_file", self.data_file, DataFile, "DataFile.from_table(...)")
-        check_choice("data", self.data, DATA)
 
     @cached_property
     def key(self) -> str:
@@ -199,13 +181,6 @@ def check_seed(name: str, value: object) -> int:
     return seed
 
 
-def check_table(name: str, value: object) -> None:
-    """Raise unless ``value`` is a dictionary with strings as keys."""
-    kind = isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
-    if not kind:
-        raise ValueError(f"{name} must be a dictionary with names as keys, got {shown(value)}.")
-
-
 def check_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
     """Raise unless all keys of a table are known; ``where`` names the table."""
     known = list(known)
@@ -216,7 +191,6 @@ def check_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> No
 
 def relative_work(run: RunSpec) -> float:
     """Evaluations of a run times the multiply-adds of one: how long runs take beside each other."""
-    check_kind("run", run, RunSpec, "as StudySpec.runs gives")
     problem = run.load_problem()
     n = CONTROL_STEPS if isinstance(problem, Fitness) else len(problem.train)
     return float(run.max_evaluations * evaluation_cost(problem.topology, n))
@@ -224,8 +198,6 @@ def relative_work(run: RunSpec) -> float:
 
 def seconds_per_evaluation(run: RunSpec, at_least: float = 0.1) -> float:
     """What an evaluation takes, measured for at least so many seconds at the start of a run."""
-    check_kind("run", run, RunSpec, "as StudySpec.runs gives")
-    check_real("at_least", at_least, 0, 1e9)
     training = run.start()
     for _ in range(2):  # loads compiled code: that of the first population, that of its successors
         if not training.finished:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
-from symbreak._support.checks import check_choice, check_count, check_kind, check_path, check_text
+from symbreak._support.checks import check_choice, check_count, check_kind, check_path
 from symbreak.experiments import _frames
 from symbreak.experiments._codec import PackedArray, join_state, pack, split_state, unpack
 from symbreak.experiments._columns import (
@@ -124,7 +124,7 @@ class Store:
             "problem": run.problem,
             "method": run.method,
             "repetition": run.repetition,
-            "traceback": check_text("traceback", traceback),
+            "traceback": traceback,
             "failed_at": now(),
         }
         with self._database.transaction():

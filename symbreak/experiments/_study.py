@@ -15,7 +15,6 @@ from typing import Any
 from symbreak._support.checks import (
     check_choice,
     check_count,
-    check_kind,
     check_path,
     check_text,
     shown,
@@ -25,12 +24,12 @@ from symbreak._support.random import stream
 from symbreak.control import CONTROL
 from symbreak.experiments._spec import (
     DATA,
+    MAX_BUDGET,
     PROBLEM_KEYS,
     DataFile,
     RunSpec,
     check_keys,
     check_seed,
-    check_table,
     problem_of,
 )
 from symbreak.methods import METHODS, find_method
@@ -88,21 +87,6 @@ class StudySpec:
     method_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     data_files: Mapping[str, DataFile] = field(default_factory=dict)
     text: str = field(default="", compare=False)
-
-    def __post_init__(self) -> None:
-        check_text("name", self.name)
-        check_text("text", self.text)
-        for name in ("problems", "methods"):
-            names = check_kind(name, getattr(self, name), tuple, "of names")
-            if not names or not all(isinstance(each, str) for each in names):
-                raise ValueError(f"{name} must be names, at least one, got {shown(names)}.")
-        repetitions = check_count("repetitions", self.repetitions, 1)
-        object.__setattr__(self, "repetitions", repetitions)
-        for name in ("seed", "data_seed"):
-            check_count(name, getattr(self, name), 0)
-        check_choice("data", self.data, DATA)
-        for name in ("budgets", "problem_settings", "method_settings", "data_files"):
-            check_table(name, getattr(self, name))
 
     @classmethod
     def load(
@@ -215,11 +199,16 @@ class StudySpec:
         )
 
     def _budget(self, problem: str) -> int:
-        if problem in self.budgets:
-            return self.budgets[problem]
-        settings = json.dumps(dict(self.problem_settings.get(problem, {})), sort_keys=True)
-        data = problem_of(problem, self.data_seed, settings, self.data_files.get(problem))
-        return data.max_evaluations or OWN_BUDGET
+        budget = self.budgets.get(problem)
+        if budget is None:
+            settings = json.dumps(dict(self.problem_settings.get(problem, {})), sort_keys=True)
+            data = problem_of(problem, self.data_seed, settings, self.data_files.get(problem))
+            budget = data.max_evaluations or OWN_BUDGET
+        if budget > MAX_BUDGET:
+            raise ValueError(
+                f"at most {MAX_BUDGET:g} evaluations can be done, got {shown(budget)}."
+            )
+        return budget
 
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:

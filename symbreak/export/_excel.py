@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symbreak._support.checks import Array
-from symbreak._support.extras import how_to_install
+from symbreak._support.words import how_to_install
 from symbreak.export._parts import check_model, facts, identifiers, labels
 from symbreak.models import Model
 from symbreak.problems._encoding import Coded, Encoding

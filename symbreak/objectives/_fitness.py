@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -36,6 +36,9 @@ from symbreak.topology import Topology
 #: A population is divided into at most this many parts for an executor. It does not depend on the
 #: number of workers, so that a vectorised function sees the same parts with any of them.
 PARTS = 16
+#: Seeds of generations are below this, those of the last judgement from here on: all are integers
+#: of 31 bits, which any generator takes.
+FRESH = 2**30
 
 
 class Network:
@@ -99,11 +102,12 @@ class _Judge:
 
     def _call(self, theta: Array, seed: int | None) -> tuple[Any, str]:
         network = Network(theta.copy(), self.topology, self.inputs)
+        limit = _time_limit(self.timeout)
         try:
-            with _time_limit(self.timeout):
+            with limit:
                 given = (network,) if seed is None else (network, seed)
                 return self.function(*given), ""
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a simulator that gives up ends but itself
             if self.raises:
                 raise
             return None, f"{type(error).__name__}: {error}"
@@ -115,7 +119,7 @@ class _Judge:
         try:
             number = float(np.asarray(value, dtype=np.float64).reshape(()))
         except (TypeError, ValueError):
-            raise TypeError(
+            raise ValueError(
                 f"the fitness must be one number for a network, got {shown(value)}; "
                 "a function of whole populations needs vectorized=True."
             ) from None
@@ -131,7 +135,7 @@ class _Judge:
         except (TypeError, ValueError):
             values = np.empty(())
         if values.shape != (n,):
-            raise TypeError(
+            raise ValueError(
                 f"the fitness of a population must have shape (n,) = ({n},), a number for each "
                 f"network, got {shown(value)}."
             )
@@ -203,7 +207,9 @@ class Fitness(Objective):
         self.name = str(name or getattr(function, "__name__", type(function).__name__))
         self.description = description
         self.origin = {"problem": self.name, "maximize": self.maximize}
-        self.target = -math.inf if target is None else self._sign * float(target)
+        self.target = -math.inf
+        if target is not None:
+            self.target = self._sign * check_real("target", target, -math.inf, math.inf)
         home = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
         facts = (home, self.name, str(self.topology), maximize, vectorized, noisy)
         self.digest = hashlib.sha256(repr(facts).encode()).hexdigest()
@@ -222,8 +228,7 @@ class Fitness(Objective):
             parts = [self._judge(thetas, seed)]
         else:
             cuts = np.array_split(thetas, min(PARTS, len(thetas)))
-            futures = [self._executor.submit(self._judge, part, seed) for part in cuts]
-            parts = [future.result() for future in futures]
+            parts = self._judged_elsewhere(self._executor, cuts, seed)
         reasons = [why for _, whys in parts for why in whys]
         if reasons and self._judge.raises:
             raise ValueError(f"a network has no fitness: {reasons[0]}.")
@@ -236,6 +241,20 @@ class Fitness(Objective):
         self.failures.update(reasons)
         return np.concatenate([values for values, _ in parts])
 
+    def _judged_elsewhere(
+        self, executor: Executor, cuts: list[Array], seed: int | None
+    ) -> list[tuple[Array, list[str]]]:
+        futures = [executor.submit(self._judge, part, seed) for part in cuts]
+        try:
+            return [future.result() for future in futures]
+        except Exception as error:
+            if self._judge.raises or isinstance(error, ValueError):  # of the function
+                raise
+            raise ValueError(
+                f"the executor cannot judge networks ({type(error).__name__}: {error}); for other "
+                "processes, the fitness must be a function of a module, and must not end them."
+            ) from error
+
     def champion(self, thetas: Array, n: int = 30) -> tuple[Array, float, float]:
         """Of networks (m, D), the best by its mean over n fresh seeds, and that mean, judged again.
 
@@ -243,7 +262,7 @@ class Fitness(Objective):
         """
 
         def judged(of: Array, first: int) -> Array:
-            return np.array([self.judge(of, 2**40 + seed) for seed in range(first, first + n)])
+            return np.array([self.judge(of, FRESH + seed) for seed in range(first, first + n)])
 
         means = self._sign * judged(thetas, 0).mean(axis=0)
         best = thetas[int(np.argmin(np.where(np.isfinite(means), means, np.inf)))]
@@ -273,20 +292,22 @@ class Fitness(Objective):
 
 def _seed_of(population: Array) -> int:
     """A seed for a generation; it depends on nothing but its networks, so that states need none."""
-    return int.from_bytes(hashlib.sha256(population.tobytes()).digest()[:4], "little")
+    return int.from_bytes(hashlib.sha256(population.tobytes()).digest()[:4], "little") % FRESH
 
 
-@contextmanager
-def _time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise a TimeoutError in what takes longer."""
+def _time_limit(seconds: float | None) -> AbstractContextManager[None]:
+    """What raises a TimeoutError in what takes longer."""
     if seconds is None:
-        yield
-        return
+        return nullcontext()
     if threading.current_thread() is not threading.main_thread() or not hasattr(
         signal, "setitimer"
     ):
-        raise RuntimeError("a timeout needs the main thread of a process; use an executor of them.")
+        raise ValueError("a timeout needs the main thread of a process; use an executor of them.")
+    return _timed(seconds)
 
+
+@contextmanager
+def _timed(seconds: float) -> Iterator[None]:
     def end(number: int, frame: object) -> None:
         raise TimeoutError(f"it took longer than {seconds:g} s")
 

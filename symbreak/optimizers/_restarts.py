@@ -50,12 +50,13 @@ class Restarts(Optimizer):
         super().__init__(dim, **settings)
         self.growth = check_real("growth", growth, 1, 100)
         self._settings: dict[str, Any] = {
-            "sigma": float(sigma),
+            "sigma": sigma,
             "replace_mean": replace_mean,
             "own_partition": own_partition,
         }
         self._recent = np.empty(0)  # best errors of the last generations
         self.search = self._new_search(self.population_size, self._asked)
+        self._settings["sigma"] = self.search.sigma  # checked, and a float
         self.counters |= {**self.search.counters, "restarts": 0}
 
     @classmethod

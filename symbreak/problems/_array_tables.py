@@ -14,7 +14,7 @@ from numpy.dtypes import StringDType
 from numpy.lib import format as npy
 
 from symbreak._support.checks import check_path
-from symbreak._support.extras import how_to_install
+from symbreak._support.words import how_to_install
 from symbreak.problems._tables import MAX_BYTES, Column, Table, check_names, too_large
 
 #: What NumPy writes; others can take gigabytes to expand.

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.dtypes import StringDType
 
 from symbreak._support.checks import IntArray, shown
-from symbreak._support.extras import how_to_install
+from symbreak._support.words import how_to_install
 from symbreak.problems._tables import (
     MAX_BYTES,
     MISSING,

@@ -110,21 +110,18 @@ def evolve(
     Ctrl-C ends the run after the generation under way, with the best so far.
     """
     check_callable("callback", callback)
-    if isinstance(fitness, str):
-        own = {} if target is None else {"target": target}
-        fitness = control_fitness(fitness, hidden, topology=topology, executor=executor, **own)
-    elif not isinstance(fitness, Fitness):
-        fitness = Fitness(
-            fitness,
-            check_kind("topology", topology, Topology, "such as Topology((4, 6, 1))"),
-            vectorized=vectorized,
-            maximize=maximize,
-            noisy=noisy,
-            on_error=on_error,
-            timeout=timeout,
-            target=target,
-            executor=executor,
-        )
+    options = {
+        "topology": topology,
+        "hidden": hidden,
+        "target": target,
+        "executor": executor,
+        "vectorized": vectorized,
+        "maximize": maximize,
+        "noisy": noisy,
+        "on_error": on_error,
+        "timeout": timeout,
+    }
+    fitness = _fitness_of(fitness, options)
     method = AUTO if method == "auto" else method
     check_settings(method, settings, evolve.__kwdefaults__ or ())
     if max_evaluations is None and max_time is not None:
@@ -141,6 +138,27 @@ def evolve(
     with deferred_interrupts(clock.stop), one_blas_thread():
         record = run_to_its_end(run, clock, clock.left, _in_own_sign(fitness, callback))
         return _finished(fitness, record)
+
+
+def _fitness_of(fitness: Callable[..., Any] | Fitness | str, options: dict[str, Any]) -> Fitness:
+    """What is given, with options of ``evolve``; none of them is left out in silence."""
+    usual = {"topology": None, **(evolve.__kwdefaults__ or {})}
+    given = {name: value for name, value in options.items() if value != usual[name]}
+    takes, why = options.keys() - {"hidden"}, "a function needs a topology"
+    if isinstance(fitness, str):
+        takes = {"topology", "hidden", "target", "executor"}
+        why = "a problem by name brings its own"
+    elif isinstance(fitness, Fitness):
+        takes, why = set(), "a Fitness brings its own, give it there"
+    for name in given:
+        if name not in takes:
+            raise ValueError(f"{name} cannot be given here: {why}.")
+    if isinstance(fitness, Fitness):
+        return fitness
+    if isinstance(fitness, str):
+        return control_fitness(fitness, **given)
+    net = check_kind("topology", given.pop("topology", None), Topology, "as Topology((4, 6, 1))")
+    return Fitness(fitness, net, **given)
 
 
 def _in_own_sign(fitness: Fitness, callback: Callback | None) -> Callback | None:

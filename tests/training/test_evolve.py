@@ -1,6 +1,7 @@
 """Networks evolved against any fitness."""
 
 import math
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from symbreak import Model, Run, Topology, evolve
+from symbreak._support.workers import WorkerProcesses
 from symbreak.objectives import Fitness, Network
 
 NET = Topology((2, 3, 1), outputs="searched")
@@ -153,7 +155,7 @@ def test_a_fitness_that_never_ends_is_timed_out():
     ],
 )
 def test_a_fitness_of_the_wrong_shape_is_refused(fitness, options, words):
-    with pytest.raises(TypeError, match=words):
+    with pytest.raises(ValueError, match=words):
         evolve(fitness, NET, **options)
 
 
@@ -167,3 +169,62 @@ def test_what_is_no_fitness_is_refused():
 def test_an_observation_of_the_wrong_size_is_refused():
     with pytest.raises(ValueError, match=r"shape \(d,\) = \(2,\)"):
         Network(np.zeros(NET.dim), NET)([1.0, 2.0, 3.0])
+
+
+def test_seeds_are_integers_that_any_generator_takes():
+    seeds = set()
+
+    def luck(network, seed):
+        seeds.add(seed)
+        return float(np.random.RandomState(seed).normal())
+
+    record = evolve(luck, NET, noisy=True, max_evaluations=400)
+    assert 0 <= min(seeds) < max(seeds) < 2**31
+    assert np.isfinite([record.fitness, record.standard_error]).all()
+
+
+def test_a_time_limit_that_cannot_be_kept_is_said_at_once():
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.raises(ValueError, match="a timeout needs the main thread"),
+    ):
+        evolve(loss, NET, timeout=1.0, executor=executor, max_evaluations=100)
+
+
+def gives_up(network):
+    if network.theta[0] > 0.3:
+        sys.exit(3)
+    return loss(network)
+
+
+def test_a_simulator_that_exits_has_no_fitness_and_ends_nothing_else():
+    with pytest.warns(UserWarning, match="SystemExit: 3"):
+        record = evolve(gives_up, NET, max_evaluations=100)
+    assert record.n_nonfinite > 0
+    assert np.isfinite(record.fitness)
+
+
+def test_a_function_that_other_processes_cannot_find_is_named_in_a_sentence():
+    with (
+        WorkerProcesses(1) as executor,
+        pytest.raises(ValueError, match=r"cannot judge .*must be a function of a module"),
+    ):
+        evolve(lambda network: 1.0, NET, executor=executor, max_evaluations=100)
+
+
+@pytest.mark.parametrize(
+    ("fitness", "options", "match"),
+    [
+        (Fitness(loss, NET), {"target": 0.1}, "target cannot be given here: a Fitness brings"),
+        (Fitness(loss, NET), {"topology": NET}, "topology cannot be given here: a Fitness"),
+        ("acrobot", {"maximize": True}, "maximize cannot be given here: a problem by name"),
+        ("acrobot", {"hidden": 5}, r"hidden must be sizes of layers, such as \(6, 4\), got 5"),
+        ("acrobot", {"topology": "6-3-1"}, "topology must be a Topology"),
+        (loss, {"topology": NET, "hidden": (3,)}, "hidden cannot be given here: a function needs"),
+        (loss, {"topology": NET, "target": math.nan}, "target must be a finite number"),
+        (loss, {"topology": NET, "sigma": "wide"}, "sigma must be a finite number"),
+    ],
+)
+def test_no_option_is_left_out_in_silence(fitness, options, match):
+    with pytest.raises(ValueError, match=match):
+        evolve(fitness, max_evaluations=50, **options)

@@ -1,0 +1,25 @@
+"""Words that messages share; this imports nothing heavy, so that a start stays quick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+#: What a chart can be saved as.
+CHART_FORMATS = (".svg", ".png", ".pdf", ".html")
+
+
+def how_to_install(extra: str) -> str:
+    """The command that brings an extra, from an index or from the folder of the source."""
+    here = f"in the folder of its source: pip install '.[{extra}]'"
+    return f"pip install 'symbreak[{extra}]' ({here})"
+
+
+def counted(n: int, noun: str) -> str:
+    """``1 run``, ``2 runs``."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def few(names: Sequence[str], limit: int = 8) -> str:
+    """``a, b and 7 more``: the first of many names."""
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

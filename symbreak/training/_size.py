@@ -107,6 +107,7 @@ class Comparison:
         max_evaluations: Of a whole training; by default the comparison takes what ``WORK`` allows.
         n_networks: In the committee.
         max_neurons: Of the committee.
+        sizes: That may be tried; of a single one, only the ridge is chosen.
         seconds: That are left for a whole training.
         may_go_on: Whether nobody has asked to stop.
         threads: Parts at the same time.
@@ -120,6 +121,7 @@ class Comparison:
     max_neurons: int | None
     seconds: float
     may_go_on: Callable[[], bool]
+    sizes: tuple[tuple[int, ...], ...] = SIZES
     threads: int = 1
     executor: Executor | None = None
     tried: list[Tried] = field(default_factory=list)
@@ -134,14 +136,15 @@ class Comparison:
     def choose(self, say: Callable[[str], object]) -> Choice:
         """Try sizes as long as that is worthwhile, and take the best."""
         most = math.inf if self.max_neurons is None else self.max_neurons
-        allowed = [hidden for hidden in SIZES if sum(hidden) <= most] or [(1,)]
+        allowed = [hidden for hidden in self.sizes if sum(hidden) <= most] or [(1,)]
         for hidden in allowed if self._parts else ():
             if self._is_worthwhile(hidden):
-                say(f"trying {'-'.join(map(str, hidden))} neurons")
+                what = f"{'-'.join(map(str, hidden))} neurons" if len(allowed) > 1 else "ridges"
+                say(f"trying {what}")
                 if not self._try(hidden):
                     break
         if not self.tried:
-            usual = max(hidden for hidden in allowed if sum(hidden) <= USUAL)
+            usual = max((h for h in allowed if sum(h) <= USUAL), default=allowed[0])
             return Choice(self._sized(usual), None, (), self.n_evaluations)
         best = self._best()
         chosen = self._sized(self.tried[best].hidden)

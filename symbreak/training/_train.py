@@ -36,7 +36,7 @@ from symbreak.training._last_step import (
 from symbreak.training._recipe import polish_of
 from symbreak.training._record import Progress, RunRecord
 from symbreak.training._run import UNLIMITED, Run, as_objective
-from symbreak.training._size import N_NETWORKS, Comparison, chosen_ridge
+from symbreak.training._size import N_NETWORKS, SIZES, Comparison, chosen_ridge
 
 #: Samples that a search needs, in all or per parameter and output: it looks for a basin, which few
 #: show as well as many.
@@ -57,7 +57,7 @@ class Clock:
 
     def __init__(self, max_time: float | None, *, reserve: bool) -> None:
         seconds = math.inf if max_time is None else check_real("max_time", max_time, 0, MAX_TIME)
-        self.has_limit = max_time is not None
+        self.has_limit, self.has_none = max_time is not None, seconds == 0
         self._deadline = (
             time.monotonic() + seconds - (min(0.1 * seconds, RESERVE) if reserve else 0)
         )
@@ -153,7 +153,8 @@ def train(
         if polish_of(method, polish) != "none":
             prepare_polish()
     own = isinstance(problem, Problem) and problem.rescale == "none"
-    chooses = _chooses_size(hidden, own, initial) and polish_of(method, polish) == "restarts"
+    restarts = polish_of(method, polish) == "restarts"
+    chooses = _chooses_size(hidden, own, initial) and restarts
     most = N_NETWORKS if chooses and n_networks is None else n_networks
     most = check_networks(problem, most, max_neurons, averages=own, chooses=chooses)
     clock = Clock(max_time, reserve=own)
@@ -162,11 +163,19 @@ def train(
     with deferred_interrupts(clock.stop), one_blas_thread():
         if not isinstance(problem, Problem) or not own:
             return trainer.run(as_objective(problem), max_evaluations, initial)
-        if not chooses:
-            record = trainer.own(problem, max_evaluations, initial, most)
-        else:
+        if chooses:
             record = trainer.of_best_size(problem, max_evaluations, most, max_neurons)
+        elif clock.has_limit and restarts and initial is None and _chooses_ridge(problem):
+            own_size = (problem.topology.hidden,)
+            record = trainer.of_best_size(problem, max_evaluations, most, max_neurons, own_size)
+        else:
+            record = trainer.own(problem, max_evaluations, initial, most)
     return replace(record, stopped="interrupted") if clock.stopped else record
+
+
+def _chooses_ridge(problem: Problem) -> bool:
+    """Whether the ridge of probabilities is chosen, which takes less time by paths."""
+    return has_probabilities(problem) and problem.ridge.sets_itself
 
 
 def _chooses_size(hidden: str | None, own: bool, initial: ArrayLike | None) -> bool:
@@ -214,7 +223,12 @@ class _Trainer:
     callback: Callback | None
 
     def of_best_size(
-        self, problem: Problem, budget: int | None, n_networks: int, max_neurons: int | None
+        self,
+        problem: Problem,
+        budget: int | None,
+        n_networks: int,
+        max_neurons: int | None,
+        sizes: tuple[tuple[int, ...], ...] = SIZES,
     ) -> RunRecord:
         """The training with the hidden layers that predict best, from what they were tried with."""
         started = time.perf_counter()
@@ -226,6 +240,7 @@ class _Trainer:
             max_neurons=max_neurons,
             seconds=self.clock.left,
             may_go_on=self.clock.may_go_on,
+            sizes=sizes,
             threads=check_threads(self.options["threads"]),
             executor=self.options["executor"],
         )
@@ -235,15 +250,16 @@ class _Trainer:
         initial = None if choice.initial is None else choice.initial[:n]
         left = None if budget is None else budget - before
         record = self.own(choice.problem, left, initial, n, search_ridge=problem.alpha)
-        model = record.model
+        model, tried = record.model, choice.tried if len(sizes) > 1 else ()
         if model is not None:
             error = LeastSquares(choice.problem).network_error(model, with_ridge=False)
-            tried = [one._asdict() | {"hidden": list(one.hidden)} for one in choice.tried]
-            model = replace(model, origin={**model.origin, "error": error, "size_path": tried})
+            rows = [one._asdict() | {"hidden": list(one.hidden)} for one in tried]
+            path = {"size_path": rows} if rows else {}
+            model = replace(model, origin={**model.origin, "error": error, **path})
         return replace(
             record,
             model=model,
-            size_path=choice.tried,
+            size_path=tried,
             evaluations=before + record.evaluations,
             n_evaluations=before + record.n_evaluations,
             max_evaluations=before + record.max_evaluations,
@@ -337,7 +353,7 @@ def run_to_its_end(run: Run, clock: Clock, seconds: float, callback: Callback | 
     step = 0.0  # seconds of the last one; the next one begins if half of it has its place
     while not run.finished:
         has_time = (started := time.monotonic()) + step / 2 < deadline
-        if (clock.stopped or not has_time) and (step or run.error < np.inf):
+        if (clock.stopped or not has_time) and (step or run.error < np.inf or clock.has_none):
             break
         run.step(deadline - started)
         step = time.monotonic() - started

@@ -146,7 +146,8 @@ PARAMETERS = """
             samples that were not shown, its standard error, and the ridge.
         members_: The networks whose mean the model is; one, if it is no committee.
         alpha_: The ridge.
-        n_effective_parameters_: Number of parameters that the data determine, of the first member.
+        n_effective_parameters_: Number of parameters that the data determine, of the first member;
+            NaN for classes where they are too many to be counted in seconds.
         coefs_: Weights of each layer, output layer included, for inputs and targets in raw units.
         intercepts_: Shifts of each layer, likewise. Where inputs are far from 0, compared with
             their spread, rounding is finer in ``model_``, which normalises first.

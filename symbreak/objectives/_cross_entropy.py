@@ -21,6 +21,8 @@ TOLERANCE, MEMORY = 1e-7, 20
 #: Rows of samples whose Jacobians are in memory at once, and numbers in these at most: with 1,000
 #: classes, fewer rows.
 ROWS, NUMBERS = 256, 2**25
+#: Multiply-adds for the number of effective parameters, a few seconds.
+MAX_WORK = 1e11
 
 
 class CrossEntropy:
@@ -86,8 +88,13 @@ class CrossEntropy:
         return np.asarray(found.x) if found.fun <= self(start, alpha)[0] else start
 
     def n_effective(self, x: Array, alpha: float) -> float:
-        """Number of parameters that the data determine, by Fisher's information."""
+        """Number of parameters that the data determine, by Fisher's information.
+
+        NaN where that would take longer than the training.
+        """
         D, q = self._net.dim, self._net.n_outputs
+        if q * len(self._X) * len(x) ** 2 > MAX_WORK:
+            return np.nan
         F = np.zeros((len(x), len(x)))
         at_once = min(ROWS, max(1, NUMBERS // (q * len(x))))
         for first in range(0, len(self._X), at_once):

@@ -271,7 +271,8 @@ def error_bars_of(
     about = np.eye(len(found))[0] if shares is None else shares  # the mean that is the model
     if shares is None:
         shares = _stacked(unseen, weights)
-    kept = [i for i in np.argsort(-shares, kind="stable")[:room] if shares[i] >= MIN_SHARE]
+    least = min(MIN_SHARE, shares.max())  # of very many networks none has more
+    kept = [i for i in np.argsort(-shares, kind="stable")[:room] if shares[i] >= least]
     total = float(shares[kept].sum())
     members = [replace(members[i], share=float(shares[i]) / total) for i in kept]
     middle = np.sum([a * u.residuals for a, u in zip(about, unseen, strict=True)], axis=0)

@@ -465,6 +465,14 @@ def test_names_stay_text_in_a_workbook(nasty):
     assert [book["model"].cell(row, 1).data_type for row in (5, 6)] == ["s", "s"]
 
 
+def test_names_of_cells_differ_by_more_than_their_case():
+    labelled = {"feature_names": ("A", "a", "A_2"), "classes": ("class", "CLASS")}
+    model = random_model(output="tanh", **labelled)
+    names = openpyxl.load_workbook(io.BytesIO(to_excel(model))).defined_names
+    # inputs, the class, a score for each, the check
+    assert len({name.lower() for name in names}) == len(names) == 3 + 1 + 2 + 1
+
+
 def test_levels_are_names_in_c():
     source = to_c(ENCODED["numbers"], "net")
     assert "enum { net_Gr_e__s, net_Gr_e__m, net_Gr_e__l };" in source

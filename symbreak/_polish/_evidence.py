@@ -118,11 +118,7 @@ class EvidenceResult(NamedTuple):
     Attributes:
         theta: The vector (D,).
         output_weights: For the problem's targets; None if no error is finite.
-        alpha: Its ridge.
-        n_effective: Number of parameters that the data determine.
-        noise: Standard deviation of the noise, in normalised targets.
-        log_evidence: Logarithm of the probability of the data: of several networks, that with the
-            largest is the most probable.
+        alpha: Its ridge; the rest is that of an ``Estimate``.
     """
 
     theta: Array
@@ -184,11 +180,5 @@ class EvidencePolisher(Polisher):
         with one_blas_thread():
             super()._linearised()
             now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
-        return EvidenceResult(
-            theta=self.theta.copy(),
-            output_weights=self.output_weights(),
-            alpha=self._alpha,
-            n_effective=now.n_effective,
-            noise=now.noise,
-            log_evidence=now.log_evidence,
-        )
+        here = now._replace(alpha=self._alpha)
+        return EvidenceResult(self.theta.copy(), self.output_weights(), *here)

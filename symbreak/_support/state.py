@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import json
 import math
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from symbreak._support.checks import shown, unknown
+from symbreak._support.writing import write_bytes
 
 State = dict[str, Any]
 
@@ -106,3 +112,57 @@ def generator_from(state: Any, known: Sequence[str]) -> Generator:
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise ValueError(f"the state's random generator is damaged ({error!r}).") from None
     return np.random.Generator(bits)
+
+
+def split_state(
+    state: Mapping[str, Any], prefix: str = ""
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Divide a nested state into JSON-able values and arrays named by their path."""
+    plain: dict[str, Any] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, value in state.items():
+        if isinstance(value, np.ndarray):
+            arrays[prefix + name] = value
+        elif isinstance(value, Mapping):
+            plain[name], inner = split_state(value, f"{prefix}{name}/")
+            arrays |= inner
+        else:
+            plain[name] = value
+    return plain, arrays
+
+
+def join_state(plain: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The state that ``split_state`` divided; changes ``plain``."""
+    for path, array in arrays.items():
+        *parents, name = path.split("/")
+        place = plain
+        for parent in parents:
+            place = place[parent]
+        place[name] = array
+    return plain
+
+
+def save_state(path: Path, state: Mapping[str, Any]) -> None:
+    """Write a nested state to a file, whole or not at all."""
+    plain, arrays = split_state(state)
+    text, file = json.dumps(plain).encode(), io.BytesIO()
+    # names of members of an archive are limited: the arrays are numbered
+    numbered: dict[str, Any] = {str(i): array for i, array in enumerate(arrays.values())}
+    names = np.frombuffer(json.dumps(list(arrays)).encode(), dtype=np.uint8)
+    np.savez(file, plain=np.frombuffer(text, dtype=np.uint8), names=names, **numbered)
+    write_bytes(path, file.getvalue())
+
+
+def load_state(path: Path) -> dict[str, Any]:
+    """The state of ``save_state``; nothing in the file is executed.
+
+    Raises:
+        ValueError: if it is damaged, or another file.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            names = json.loads(file["names"].tobytes())
+            arrays = {name: file[str(i)] for i, name in enumerate(names)}
+            return join_state(json.loads(file["plain"].tobytes()), arrays)
+    except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{str(path)!r} holds no state that can be read: {error}") from None

@@ -64,6 +64,9 @@ def evolve_command(
     workers: Annotated[
         int, typer.Option(metavar="N", help="Processes that judge; the result is the same")
     ] = 1,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep the state there, and go on from it")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the model (.json)")] = None,
     plot: Annotated[
         Path | None,
@@ -76,6 +79,8 @@ def evolve_command(
     if plot is not None:
         check_out("--plot", plot, *CHARTS)
         from symbreak.analysis import evolution_chart, save_chart
+    if checkpoint is not None:
+        check_out("--checkpoint", checkpoint)
     if method not in METHODS:
         raise unknown("method", method, METHODS)
     if max_time is not None and not max_time > 0:
@@ -118,6 +123,7 @@ def evolve_command(
                 max_time=max_time,
                 seed=seed,
                 population_size=population_size,
+                checkpoint=checkpoint,
                 callback=watch,
             )
     console.print(record.in_words)

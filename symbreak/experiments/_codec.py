@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,31 +69,3 @@ def decompress(data: bytes, size: int, *, exactly: bool = True) -> bytes:
     if len(raw) > size or (exactly and len(raw) < size) or not stream.eof:
         raise ValueError(f"damaged data: not the {size:,} bytes that were expected")
     return raw
-
-
-def split_state(
-    state: Mapping[str, Any], prefix: str = ""
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Divide a nested state into JSON-able values and arrays named by their path."""
-    plain: dict[str, Any] = {}
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, value in state.items():
-        if isinstance(value, np.ndarray):
-            arrays[prefix + name] = value
-        elif isinstance(value, Mapping):
-            plain[name], inner = split_state(value, f"{prefix}{name}/")
-            arrays |= inner
-        else:
-            plain[name] = value
-    return plain, arrays
-
-
-def join_state(plain: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The state that ``split_state`` divided; changes ``plain``."""
-    for path, array in arrays.items():
-        *parents, name = path.split("/")
-        place = plain
-        for parent in parents:
-            place = place[parent]
-        place[name] = array
-    return plain

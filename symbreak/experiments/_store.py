@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 from numpy.typing import NDArray
 
 from symbreak._support.checks import check_choice, check_count, check_kind, check_path
+from symbreak._support.state import join_state, split_state
 from symbreak.experiments import _frames
-from symbreak.experiments._codec import PackedArray, join_state, pack, split_state, unpack
+from symbreak.experiments._codec import PackedArray, pack, unpack
 from symbreak.experiments._columns import (
     ARRAYS,
     TABLES,

@@ -21,7 +21,7 @@ ACTIVATIONS = {
     "tanh": "TANH(z)",
     "sin": "SIN(z)",
     "softsign": "(z)/(1+ABS(z))",
-    "logistic": "1/(1+EXP(-(z)))",
+    "logistic": "1/(1+EXP(MIN(700,-(z))))",
     "relu": "MAX(0,z)",
 }
 #: Samples that the formulas are checked on, besides that of the user.
@@ -297,13 +297,14 @@ def _write_outputs(
     """What the user's sample gives, and how far the formulas are from the model."""
     sheet, (_, first, _), (_, last, _) = sheets.model, outputs[0], outputs[-1]
     if model.classes:
-        names = sheets.column("classes", [str(label) for label in labels(model)])
+        known = sheets.column("classes", [str(label) for label in labels(model)])
         scores = f"calculation!$B${first}:$B${last}"
         sheets.text(sheet, row, 1, "class", sheets.bold)
-        sheet.cell(row, 2, f"=INDEX({names},MATCH(MAX({scores}),{scores},0))").font = sheets.bold
+        sheet.cell(row, 2, f"=INDEX({known},MATCH(MAX({scores}),{scores},0))").font = sheets.bold
         sheets.name("out_class", row)
         row += 1
-    for (name, place, _), out in zip(outputs, identifiers([n for n, *_ in outputs]), strict=True):
+    names = identifiers(["class", *(name for name, *_ in outputs)])[1:]  # a label may be class
+    for (name, place, _), out in zip(outputs, names, strict=True):
         sheets.text(sheet, row, 1, name, sheets.bold)
         sheet.cell(row, 2, f"=calculation!$B${place}").font = sheets.bold
         sheets.name(f"out_{out}", row)

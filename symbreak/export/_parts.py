@@ -56,15 +56,14 @@ def _in_words(column: Coded) -> str:
 
 
 def identifiers(names: Sequence[str]) -> list[str]:
-    """Names of ASCII letters, digits and underscores, each once."""
-    found: list[str] = []
+    """Names of ASCII letters, digits and underscores, each once, whatever its case is."""
+    found: dict[str, str] = {}
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9]+", "_", name)[:MAX_LENGTH].strip("_") or "no_name"
-        same = (f"{plain}_{i}" for i in itertools.count(2))
-        found.append(
-            next(one for one in (plain, *itertools.islice(same, len(names))) if one not in found)
-        )
-    return found
+        same = itertools.chain([plain], (f"{plain}_{i}" for i in itertools.count(2)))
+        one = next(one for one in same if one.lower() not in found)
+        found[one.lower()] = one
+    return list(found.values())
 
 
 def quoted(value: Any) -> str:

@@ -95,6 +95,7 @@ class Objective(ABC):
         digest: A hash of all that the errors depend on: a state of a run fits the same objective
             only.
         can_polish: Whether there is a ``polisher``.
+        noisy: Whether errors of the same network differ from one call to the next.
         validates: Whether there are samples that select networks.
         tests: Whether there are samples that nothing is selected by.
         sets_ridge: Whether polishes set the ridge, so that errors cannot be compared on the way.
@@ -111,6 +112,7 @@ class Objective(ABC):
     origin: Mapping[str, Any] = MappingProxyType({})
     digest = ""
     can_polish = False
+    noisy = False
     validates = False
     tests = False
     sets_ridge = False

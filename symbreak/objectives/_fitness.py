@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from symbreak._support.checks import (
     Array,
     check_choice,
+    check_count,
     check_flag,
     check_kind,
     check_population,
@@ -117,7 +118,7 @@ class _Judge:
         if why:
             return math.nan, why
         try:
-            number = float(np.asarray(value, dtype=np.float64).reshape(()))
+            number = float(np.asarray(() if value is None else value, np.float64).reshape(()))
         except (TypeError, ValueError):
             raise ValueError(
                 f"the fitness must be one number for a network, got {shown(value)}; "
@@ -155,8 +156,10 @@ class Fitness(Objective):
         topology: With ``outputs="searched"``; another is taken as a complete network too.
         vectorized: Whether it judges whole populations.
         maximize: Whether higher is better.
-        noisy: Whether it takes a second argument, a seed. All networks of a generation get the
-            same one, so that luck is the same for all of them; the next generation gets another.
+        noisy: Whether it takes a second argument, a seed. All networks of a generation, and the
+            parents that they compete with, get the same one, so that luck is the same for all of
+            them; the next generation gets another.
+        episodes: How many seeds it is averaged over, if noisy.
         on_error: ``"count"``, or ``"raise"`` to end at the first network without a fitness.
         timeout: Seconds for a call of the function, at most; it must run in the main thread of a
             process, and be Python. What takes too long may differ from one run to the next.
@@ -178,6 +181,7 @@ class Fitness(Objective):
         vectorized: bool = False,
         maximize: bool = False,
         noisy: bool = False,
+        episodes: int = 1,
         on_error: str = "count",
         timeout: float | None = None,
         target: float | None = None,
@@ -191,6 +195,7 @@ class Fitness(Objective):
         check_kind("topology", topology, Topology, "such as Topology((4, 6, 1))")
         self.topology = replace(topology, outputs="searched")
         self.maximize, self.noisy = check_flag("maximize", maximize), check_flag("noisy", noisy)
+        self.episodes = check_count("episodes", episodes, 1)
         raises = check_choice("on_error", on_error, ("count", "raise")) == "raise"
         if timeout is not None:
             timeout = check_real("timeout", timeout, 1e-3, 1e9)
@@ -218,9 +223,17 @@ class Fitness(Objective):
     def __call__(self, population: Array) -> Array:
         """Errors (N_p,) of a population (N_p, D)."""
         population = check_population(population, self.topology.dim)
-        errors = self._sign * self.judge(population, _seed_of(population) if self.noisy else None)
+        errors = self._sign * self._mean(population)
         errors[~np.isfinite(errors)] = np.inf
         return errors
+
+    def _mean(self, population: Array) -> Array:
+        """Fitness, averaged over episodes if it is noisy."""
+        if not self.noisy:
+            return self.judge(population)
+        first = _seed_of(population)
+        seeds = [(first + i) % FRESH for i in range(self.episodes)]
+        return np.mean([self.judge(population, seed) for seed in seeds], axis=0)
 
     def judge(self, thetas: Array, seed: int | None = None) -> Array:
         """Fitness (n,) of networks (n, D), in its own sign; NaN where there is none."""

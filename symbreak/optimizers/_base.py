@@ -76,6 +76,8 @@ class Optimizer(ABC):
     """
 
     default_population_size: ClassVar[int] = 100
+    #: Whether errors are noisy: who runs the search says so, and judges ``parents`` again.
+    noisy = False
     #: Attributes that make up the state, besides what this class saves itself, each with float,
     #: int, bool, str or dict, or for an array its shape in letters: N candidates, D parameters, a
     #: lower-case letter for any size, and "?" at the end if it may be None, such as "N D" or "n?".
@@ -167,6 +169,21 @@ class Optimizer(ABC):
     def next_size(self) -> int:
         """How many candidates the next ``ask`` returns: for budgets."""
         return self.population_size if self._asked is None else len(self._asked)
+
+    @property
+    def parents(self) -> Array | None:
+        """Candidates (m, D) with whose errors those of the next ones are compared; None if none."""
+        return None
+
+    def renew(self, errors: Array) -> None:
+        """Take in errors (m,) of the parents that were judged again: luck must not last."""
+        self.n_evaluations += len(errors)
+
+    @property
+    def finalists(self) -> Array:
+        """Where errors are noisy: candidates (k, D) that may be better than the luckiest."""
+        parents = self.parents
+        return np.empty((0, self.dim)) if parents is None else parents.mean(axis=0)[None]
 
     def ask(self) -> Array:
         """Candidates (n, D) to evaluate; the same ones until they are told."""

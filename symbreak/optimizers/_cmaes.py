@@ -133,6 +133,11 @@ class CMAES(Optimizer):
         """
         return self.sigma * float(self._scales[-1])  # they ascend
 
+    @property
+    def finalists(self) -> Array:
+        """The mean."""
+        return self.mean[None].copy()
+
     def _propose(self) -> Array:
         z = self._rng.standard_normal((self.population_size, self.dim))  # ~ N(0, I)
         to_candidates(z, self.mean, self.sigma, self._root)  # ~ N(m, sigma^2 C)
@@ -143,7 +148,7 @@ class CMAES(Optimizer):
         if errors[order[0]] == np.inf:
             self.modified = np.zeros(self.population_size, dtype=np.bool_)
             return  # nothing to learn; the next draw is another one
-        anchor = self.best.theta  # theta-hat: paper-notes 4
+        anchor = self.mean if self.noisy else self.best.theta  # theta-hat: paper-notes 4
         assert anchor is not None  # since an error is finite
         broken, self.modified = self.breaking(candidates, anchor, self._rng)
 

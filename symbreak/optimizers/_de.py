@@ -103,6 +103,26 @@ class DE(Optimizer):
         if self.population is not None:
             check_finite("the state's population", self.population)
 
+    @property
+    def parents(self) -> Array | None:
+        """The population."""
+        return self.population
+
+    def renew(self, errors: Array) -> None:
+        """Take in errors of the population; what was to be replaced soon still is."""
+        super().renew(errors)
+        inflated = self._to_beat > self.errors
+        self.errors, self._to_beat = errors.copy(), errors.copy()
+        if inflated.any():
+            _inflate(self._to_beat, inflated)
+
+    @property
+    def finalists(self) -> Array:
+        """The best of the population, and its centroid."""
+        if self.population is None:
+            return super().finalists
+        return np.stack([self.population[np.argmin(self.errors)], self.population.mean(axis=0)])
+
     def _propose(self) -> Array:
         shape = (self.population_size, self.dim)
         if self.population is None:

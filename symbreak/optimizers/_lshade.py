@@ -83,6 +83,16 @@ class LSHADE(Optimizer):
             if getattr(self, name) is not None:
                 check_finite(f"the state's {name}", getattr(self, name))
 
+    @property
+    def parents(self) -> Array | None:
+        """The population."""
+        return self.population
+
+    def renew(self, errors: Array) -> None:
+        """Take in errors of the population."""
+        super().renew(errors)
+        self.errors = errors.copy()
+
     def _propose(self) -> Array:
         if self.population is None:
             return self._rng.uniform(-1, 1, size=(self.population_size, self.dim))

@@ -99,6 +99,11 @@ class Restarts(Optimizer):
         """Candidates of the next generation."""
         return self.search.next_size
 
+    @property
+    def finalists(self) -> Array:
+        """The mean of the search under way."""
+        return self.search.finalists
+
     def _propose(self) -> Array:
         return self.search.ask()
 
@@ -106,6 +111,7 @@ class Restarts(Optimizer):
         before = self.search.counters["repairs"], self.search.counters["bounded"]
         if self.search._asked is None:  # it was restored, or told without an ask
             self.search._asked = candidates
+        self.search.noisy = self.noisy
         self.search.tell(candidates, errors)
         self.modified = self.search.modified
         for name, n in zip(("repairs", "bounded"), before, strict=True):

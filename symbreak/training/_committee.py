@@ -38,6 +38,8 @@ from symbreak.training._record import RunRecord
 
 #: Those whose error is more than so many times the best one's have missed what others found.
 MUCH_WORSE = 1.5
+#: What the origin of one network says of its quality, which is not that of a mean.
+MEASURED = ("error", "scores", "no_error_bars")
 
 
 def check_networks(
@@ -79,7 +81,7 @@ def join(models: Sequence[Model], shares: Array) -> Model:
         shares: (n,) numbers, one for each network, whose sum is 1.
 
     Returns:
-        A model as any other; one alone is returned as it is.
+        A model as any other, whose error is not known; one alone is returned as it is.
     """
     weights = check_vectors(shares, "(n,)", "shares")
     if not models or weights.shape != (len(models),) or not np.isclose(weights.sum(), 1):
@@ -110,7 +112,9 @@ def join(models: Sequence[Model], shares: Array) -> Model:
         topology=Topology((net.n_inputs, *hidden, net.n_outputs), net.activation),
         theta=np.concatenate([layer.ravel() for layer in joined]),
         output_weights=np.vstack(V),
-        origin={**first.origin, "networks": len(models)},
+        origin={k: v for k, v in first.origin.items() if k not in MEASURED}
+        | {"networks": len(models)},
+        error_bars=None,
     )
 
 
@@ -150,7 +154,7 @@ def _check_alike(first: Model, other: Model) -> None:
         "activation": nets[0].activation is nets[1].activation,
         "output": first.output == other.output and first.output_shift == other.output_shift,
         "classes": first.classes == other.classes,
-        "inputs": _is_same(first.inputs, other.inputs),
+        "inputs": _is_same(first.inputs, other.inputs) and first.encoding == other.encoding,
         "targets": _is_same(first.targets, other.targets),
     }
     for fact, is_alike in facts.items():

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import check_callable, check_kind
+from symbreak._support.checks import Array, check_callable, check_kind, check_path
 from symbreak._support.signals import deferred_interrupts
+from symbreak._support.state import load_state, save_state
 from symbreak.control import control_fitness
 from symbreak.methods import check_settings
 from symbreak.objectives import Fitness
@@ -22,6 +25,8 @@ from symbreak.training._train import Callback, Clock, run_to_its_end
 
 #: What ``"auto"`` is here: small populations with restarts (docs/evolve.md).
 AUTO = "CMA-ES-IPOP"
+#: Seconds between two checkpoints.
+CHECKPOINT_EVERY = 5.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +82,7 @@ def evolve(
     seed: int = 0,
     population_size: int | None = None,
     executor: Executor | None = None,
+    checkpoint: str | Path | None = None,
     callback: Callback | None = None,
     **settings: Any,
 ) -> EvolutionRecord:
@@ -97,12 +103,16 @@ def evolve(
         target: Fitness at which to stop.
         maximize: Whether higher is better.
         vectorized: See ``Fitness``; so ``noisy``, ``on_error``, ``timeout`` and ``executor``.
-        noisy: Whether the fitness takes a seed as its second argument.
+        noisy: Whether the fitness takes a seed as its second argument; the record then has the
+            network that is best on fresh seeds, not the luckiest one.
         on_error: ``"count"`` or ``"raise"``.
         timeout: Seconds for a network.
         seed: Same seed, same result, with any executor.
         population_size: Candidates per generation; by default the method's own.
         executor: Judges networks in other processes or on other machines.
+        checkpoint: A file to write the state of the run to, every few seconds. Where it exists the
+            run goes on from it: one that was killed gives the same in the end, bit by bit. It is
+            removed when the run has ended by itself.
         callback: Called after each generation with a ``Progress`` whose ``error`` is the best
             fitness in its own sign; the run stops early if it returns True.
         **settings: Other arguments of the optimizer, such as ``sigma``.
@@ -134,10 +144,18 @@ def evolve(
         population_size=population_size,
         **settings,
     )
+    file = None if checkpoint is None else check_path("checkpoint", checkpoint)
+    if file is not None and file.exists():
+        run = _resumed(run, file)
+    search = run.search
     clock = Clock(max_time, reserve=False)
     with deferred_interrupts(clock.stop), one_blas_thread():
-        record = run_to_its_end(run, clock, clock.left, _in_own_sign(fitness, callback))
-        return _finished(fitness, record)
+        record = run_to_its_end(run, clock, clock.left, _told(fitness, callback, run, file))
+        if file is not None and run.finished:
+            file.unlink(missing_ok=True)
+        elif file is not None:
+            save_state(file, run.state())
+        return _finished(fitness, record, search.finalists)
 
 
 def _fitness_of(fitness: Callable[..., Any] | Fitness | str, options: dict[str, Any]) -> Fitness:
@@ -161,29 +179,50 @@ def _fitness_of(fitness: Callable[..., Any] | Fitness | str, options: dict[str, 
     return Fitness(fitness, net, **given)
 
 
-def _in_own_sign(fitness: Fitness, callback: Callback | None) -> Callback | None:
-    """The callback, told the fitness instead of what is minimised."""
-    if callback is None:
+def _resumed(run: Run, file: Path) -> Run:
+    """The run of a checkpoint, which must be the one that was asked for."""
+    resumed = Run.from_state(run.objective, load_state(file))
+    asked, found = ((r.method, r.seed, r.max_evaluations, r.plan) for r in (run, resumed))
+    if asked != found:
+        raise ValueError(
+            f"checkpoint {str(file)!r} is of another run: method, seed, evaluations or settings "
+            "differ. Give them as they were, or remove the file."
+        )
+    return resumed
+
+
+def _told(
+    fitness: Fitness, callback: Callback | None, run: Run, file: Path | None
+) -> Callback | None:
+    """Write checkpoints, and tell the callback the fitness instead of what is minimised."""
+    if callback is None and file is None:
         return None
-    sign = -1.0 if fitness.maximize else 1.0
+    sign, saved_at = -1.0 if fitness.maximize else 1.0, time.monotonic()
 
     def told(progress: Progress) -> object:
+        nonlocal saved_at
+        if file is not None and time.monotonic() - saved_at >= CHECKPOINT_EVERY:
+            save_state(file, run.state())
+            saved_at = time.monotonic()
         best = sign * progress.error
-        return callback(progress._replace(error=best, fit_error=best, word="fitness"))
+        told = progress._replace(error=best, fit_error=best, word="fitness")
+        return None if callback is None else callback(told)
 
     return told
 
 
-def _finished(fitness: Fitness, record: RunRecord) -> EvolutionRecord:
+def _finished(fitness: Fitness, record: RunRecord, finalists: Array) -> EvolutionRecord:
     """The record with what its champion is worth, on fresh seeds if there is noise."""
     value = -record.error if fitness.maximize else record.error
-    model, error = record.model, 0.0
+    model, theta, error, changes = record.model, record.theta, 0.0, {}
     if model is not None and fitness.noisy:
-        _, value, error = fitness.champion(record.theta[None])
+        theta, value, error = fitness.champion(np.concatenate([theta[None], finalists]))
+        model = replace(fitness.model(theta), origin=model.origin)
     if model is not None:
         model = replace(model, origin={**model.origin, "fitness": value, "standard_error": error})
+        changes = {"model": model, "members": (model,), "output_weights": model.output_weights}
     return EvolutionRecord(
-        **{**vars(record), "model": model},
+        **{**vars(record), **changes, "theta": theta},
         maximize=fitness.maximize,
         mean_fitness=value,
         standard_error=error,

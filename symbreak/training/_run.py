@@ -31,6 +31,7 @@ from symbreak.models import Model
 from symbreak.objectives import LeastSquares, Objective
 from symbreak.objectives._base import Found
 from symbreak.objectives._least_squares import check_threads
+from symbreak.optimizers import Optimizer
 from symbreak.problems import Problem
 from symbreak.training._agreement import Agreement, agreement, label_optima
 from symbreak.training._history import History
@@ -141,6 +142,12 @@ class Run:
     def _left(self) -> int:
         """What the starts that were taken over have left of the budget."""
         return self.max_evaluations - self._n_taken
+
+    @property
+    def search(self) -> Optimizer:
+        """That of the start under way, where there are searches alone."""
+        assert self._running[0].optimizer is not None
+        return self._running[0].optimizer
 
     @property
     def finished(self) -> bool:

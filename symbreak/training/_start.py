@@ -180,7 +180,9 @@ class Start:
         optimizer, most = self.optimizer, min(self.plan.search_evaluations, self.max_evaluations)
         if optimizer is None or optimizer.stopped is not None or self._polisher is not None:
             return False
-        return optimizer.n_evaluations + optimizer.next_size <= most
+        parents = optimizer.parents if self.objective.noisy else None
+        n = optimizer.next_size + (0 if parents is None else len(parents))
+        return optimizer.n_evaluations + n <= most
 
     def _random_theta(self, seed: int | Generator) -> Array:
         """A candidate as those that DE begins with."""
@@ -192,13 +194,23 @@ class Start:
         history = self.history
         asked = optimizer.ask()
         candidates = asked if self._units is None else asked * self._units
-        errors = self.objective(candidates)
+        errors = self._judged(optimizer, candidates)
         history.note_errors(candidates, errors, optimizer.n_evaluations)
         optimizer.tell(asked, errors)
         if self.plan.polish != "restarts":  # short searches do not get far enough to differ
             history.note_spread(candidates, optimizer.n_evaluations)
         share = np.count_nonzero(optimizer.modified) / len(errors)
         history.note_generation(optimizer.n_evaluations, share, optimizer.step_size or np.nan)
+
+    def _judged(self, optimizer: Optimizer, candidates: Array) -> Array:
+        """Errors of candidates; where there is noise, their parents are judged beside them."""
+        optimizer.noisy = self.objective.noisy
+        parents = optimizer.parents if optimizer.noisy else None
+        if parents is None:
+            return self.objective(candidates)
+        errors, n = self.objective(np.concatenate([candidates, parents])), len(candidates)
+        optimizer.renew(errors[n:])
+        return errors[:n]
 
     def go_on(self) -> None:
         """Polish on, with more patience."""

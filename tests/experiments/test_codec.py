@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from symbreak import load_problem
-from symbreak.experiments._codec import PackedArray, join_state, pack, split_state, unpack
+from symbreak._support.state import join_state, split_state
+from symbreak.experiments._codec import PackedArray, pack, unpack
 from symbreak.training import Run
 
 arrays = st.sampled_from(["float64", "int64", "bool"]).flatmap(

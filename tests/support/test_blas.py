@@ -33,7 +33,7 @@ def test_a_blas_that_compiled_code_loads_later_has_one_thread_too():
 def test_records_say_which_kernel_of_a_blas_made_them(kind):
     if missing := lacking(kind):
         pytest.skip(f"needs a processor with {missing}")
-    program = "from symbreak.training import versions; print(versions()['blas'])"
+    program = "from symbreak.training._record import versions; print(versions()['blas'])"
     options = {"capture_output": True, "text": True, "timeout": 300, "env": environment(kind)}
     result = subprocess.run([sys.executable, "-c", program], **options)
     assert result.returncode == 0, result.stderr

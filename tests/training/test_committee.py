@@ -105,3 +105,11 @@ def test_only_what_has_a_mean_is_joined():
     other = replace(models[1], output_weights=models[1].output_weights[:-1])
     with pytest.raises(ValueError, match="the same output"):
         join([models[0], other], [0.5, 0.5])
+
+
+def test_a_mean_is_not_said_to_be_as_good_or_as_sure_as_the_first_of_its_networks():
+    _, _, record = trained()
+    assert record.model.error_bars is not None
+    mean = join([record.model, record.model], [0.5, 0.5])
+    assert mean.error_bars is None
+    assert not {"error", "scores"} & mean.origin.keys()

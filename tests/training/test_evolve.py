@@ -1,6 +1,9 @@
 """Networks evolved against any fitness."""
 
 import math
+import os
+import signal
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +14,8 @@ import pytest
 from symbreak import Model, Run, Topology, evolve
 from symbreak._support.workers import WorkerProcesses
 from symbreak.objectives import Fitness, Network
+from symbreak.optimizers import CMAES
+from symbreak.symmetry import AssignmentBreaking
 
 NET = Topology((2, 3, 1), outputs="searched")
 X = np.random.default_rng(0).normal(size=(10, 2))
@@ -151,12 +156,37 @@ def test_a_fitness_that_never_ends_is_timed_out():
     [
         (lambda network: [1, 2], {}, "one number"),
         (lambda network: "good", {}, "one number"),
+        (lambda network: None, {}, "one number"),
+        (lambda network: 1j, {}, "one number"),
         (lambda networks: 1.0, {"vectorized": True}, r"shape \(n,\)"),
     ],
 )
 def test_a_fitness_of_the_wrong_shape_is_refused(fitness, options, words):
     with pytest.raises(ValueError, match=words):
         evolve(fitness, NET, **options)
+
+
+def kills(network):
+    if abs(network.theta[0]) > 0:
+        os._exit(3)
+
+
+def test_a_fitness_that_kills_its_process_is_said():
+    with WorkerProcesses(1) as executor, pytest.raises(ValueError, match="must not end them"):
+        evolve(kills, NET, executor=executor, max_evaluations=60)
+
+
+def changing(network):
+    value = loss(network)
+    network.theta[:] = 7.0
+    print("judged")
+    return value
+
+
+def test_what_a_fitness_changes_or_prints_changes_no_run(capsys):
+    changed, clean = (evolve(f, NET, max_evaluations=120) for f in (changing, loss))
+    assert np.array_equal(changed.theta, clean.theta)
+    assert capsys.readouterr().out.count("judged") == clean.n_evaluations
 
 
 def test_what_is_no_fitness_is_refused():
@@ -169,6 +199,102 @@ def test_what_is_no_fitness_is_refused():
 def test_an_observation_of_the_wrong_size_is_refused():
     with pytest.raises(ValueError, match=r"shape \(d,\) = \(2,\)"):
         Network(np.zeros(NET.dim), NET)([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("method", ["DE", "DE-SB-LA", "L-SHADE"])
+def test_parents_of_a_noisy_fitness_are_judged_again_beside_their_trials(method):
+    calls = {}
+
+    def fitness(network, seed):
+        calls.setdefault(seed, []).append(network.theta.tobytes())
+        return noisy_sphere(network, seed)
+
+    objective = Fitness(fitness, NET, noisy=True)
+    run = Run(objective, method, max_evaluations=120, population_size=10)
+    while not run.finished:
+        before = run.search.parents
+        before = [] if before is None else [theta.tobytes() for theta in before]
+        calls.clear()
+        run.step()
+        assert len(calls) == 1  # one seed for all of a generation
+        (judged,) = calls.values()
+        assert len(judged) > len(before)
+        assert not before or judged[-len(before) :] == before
+    assert run.n_evaluations <= 120
+    assert run.n_evaluations > 100  # parents count, too
+
+
+@pytest.mark.parametrize("method", ["DE", "DE-SB-LA", "L-SHADE", "auto", "CMA-ES-IPOP-SB-LA"])
+def test_the_network_that_is_kept_of_a_noisy_fitness_is_near_the_true_optimum(method):
+    record = evolve(noisy_sphere, NET, method, noisy=True, max_evaluations=2500, population_size=20)
+    assert np.sum(record.theta**2) < 1  # that of a network drawn at random is 4.3
+    assert np.array_equal(record.model.predict(X), record.members[0].predict(X))
+
+
+def test_episodes_are_averaged():
+    theta = np.full((3, NET.dim), 0.1)
+    one, many = (Fitness(noisy_sphere, NET, noisy=True, episodes=n) for n in (1, 400))
+    assert abs(many(theta)[0] - 0.13) < 0.2
+    assert one(theta)[0] != many(theta)[0]
+
+
+def test_breakings_of_cma_es_go_by_the_mean_where_there_is_noise():
+    anchors = []
+
+    class Watched(AssignmentBreaking):
+        def __call__(self, population, anchor, rng):
+            anchors.append(anchor.copy())
+            return super().__call__(population, anchor, rng)
+
+    search = CMAES(NET.dim, population_size=10, breaking=Watched(NET))
+    search.noisy = True
+    mean = search.mean.copy()
+    search.tell(search.ask(), np.arange(10.0))
+    assert np.array_equal(anchors[0], mean)
+
+
+KILLED = """
+import os, signal, sys
+from symbreak import evolve
+from symbreak.training import _evolve
+from tests.training.test_evolve import NET, noisy_sphere
+
+_evolve.CHECKPOINT_EVERY = 0
+seen = 0
+
+def kill(progress):
+    global seen
+    seen += 1
+    if seen == 9:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+evolve(noisy_sphere, NET, sys.argv[1], noisy=True, max_evaluations=700, seed=3,
+       population_size=10, checkpoint=sys.argv[2], callback=kill)
+"""
+
+
+@pytest.mark.parametrize("method", ["CMA-ES-IPOP", "L-SHADE-SB-LA"])
+def test_a_run_that_was_killed_goes_on_to_the_same_bytes(method, tmp_path):
+    file = tmp_path / "run.state"
+    options = {"noisy": True, "max_evaluations": 700, "seed": 3, "population_size": 10}
+    done = subprocess.run([sys.executable, "-c", KILLED, method, file], timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    assert file.exists()
+    with pytest.raises(ValueError, match="another run"):
+        evolve(noisy_sphere, NET, method, checkpoint=file, **(options | {"seed": 4}))
+    resumed = evolve(noisy_sphere, NET, method, checkpoint=file, **options)
+    whole = evolve(noisy_sphere, NET, method, **options)
+    assert not file.exists()
+    assert np.array_equal(resumed.theta, whole.theta)
+    assert np.array_equal(resumed.errors, whole.errors)
+    assert resumed.fitness == whole.fitness
+
+
+def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
+    file = tmp_path / "run.state"
+    file.write_bytes(b"PK nothing")
+    with pytest.raises(ValueError, match="no state that can be read"):
+        evolve(loss, NET, checkpoint=file)
 
 
 def test_seeds_are_integers_that_any_generator_takes():

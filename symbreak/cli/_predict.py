@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -20,12 +22,14 @@ from symbreak._support.frames import choose_columns
 from symbreak._support.words import few
 from symbreak._support.writing import write_text
 from symbreak.cli._console import check_out, console, shown, split_names
-from symbreak.models import Model
+from symbreak.models import Model, check_coverage
 from symbreak.problems import read_table
-from symbreak.problems._tables import Table, check_known
+from symbreak.problems._tables import Table, check_known, to_floats
 
 #: Samples that go through the network at a time.
 BLOCK = 2**16
+#: Digits of a prediction, if the data have fewer.
+LEAST_DIGITS = 6
 #: None of the columns can be left out.
 FILL_IN = "The model reads these columns: fill in the numbers, or leave the rows out."
 
@@ -41,6 +45,10 @@ def predict_command(
     scores: Annotated[
         bool, typer.Option("--scores", help="Write a score, or probability, of each class too.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Write the ends of intervals too that hold this share."),
+    ] = None,
     header: Annotated[
         bool | None, typer.Option(help="Whether the file names its columns (default: recognised)")
     ] = None,
@@ -52,7 +60,8 @@ def predict_command(
         typer.Option(metavar="COLUMN", help="Write this column too, to join them; a,b for more"),
     ] = None,
     digits: Annotated[
-        int | None, typer.Option(min=1, max=17, metavar="N", help="Of a number (default: all)")
+        int | None,
+        typer.Option(min=1, max=17, metavar="N", help="Of a number (default: as the file has)"),
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a text file (default: utf-8)")
@@ -62,11 +71,15 @@ def predict_command(
 
     Columns are found by name, in any order, if the model and the file have names; else, as where
     it was trained on a file without a header, they are taken as they stand. What is written has
-    the delimiter and the decimal sign of the file.
+    the delimiter and the decimal sign of the file. Its last column, "outside", names those columns
+    in which a row is far outside of what training saw, where the network guesses.
     """
     network = Model.load(model)
     if scores and not network.classes:
         raise ValueError(f"--scores is for classes; {model} is for {network.task}.")
+    if interval is not None:
+        check_coverage("--interval", interval)
+        network.check_error_bars()
     if out is not None:
         check_out("--out", out)
         if out.resolve() in (model.resolve(), data.resolve()):
@@ -86,17 +99,36 @@ def predict_command(
     outputs = _outputs(network, X, data)
     text = io.StringIO()
     writer = csv.writer(text, delimiter=table.delimiter, lineterminator="\n")
+    cell = partial(_cell, digits or _digits_of(table, inputs), table.decimal)
     heading = _heading(network, scores)
+    predicted = [_rows(network, outputs, scores, cell)]
+    if interval is not None:
+        heading += [f"{name} {end}" for name in heading for end in ("low", "high")]
+        predicted.append(_ends(network, X, interval, cell))
+    if network.ranges is not None:
+        heading.append("outside")
+        predicted.append(_outside(network, X, notes))
     writer.writerow([*kept, *(f"predicted {name}" if name in kept else name for name in heading)])
     columns = [table.cells(name) for name in kept]
-    predicted = _rows(network, outputs, scores, partial(_cell, digits, table.decimal))
-    writer.writerows([*row[:-1], *row[-1]] for row in zip(*columns, predicted, strict=True))
+    kept_cells = zip(*columns, strict=True) if columns else itertools.repeat(())
+    writer.writerows(itertools.chain(*row) for row in zip(kept_cells, *predicted, strict=False))
     if out is None:
         sys.stdout.write(text.getvalue())
         sys.stdout.flush()
     else:
         write_text(out, text.getvalue())
         console.print(f"{len(outputs):,} predictions in {shown(out)}")
+
+
+def _digits_of(table: Table, names: Sequence[str]) -> int | None:
+    """The most digits of a number in columns of text; None, which is all, if there is none."""
+    texts = (table.cells(name) for name in names if table.columns[name].dtype.kind not in "biuf")
+    most = 0
+    for cells in texts:
+        numbers = np.isfinite(to_floats(cells, table.decimal))
+        digits = (re.sub(r"[eE].*|\D", "", cells[i]).lstrip("0") for i in np.flatnonzero(numbers))
+        most = max(most, *map(len, digits), 0)
+    return min(max(most, LEAST_DIGITS), 17) if most else None
 
 
 def choose_inputs(model: Model, table: Table) -> Sequence[str]:
@@ -158,6 +190,30 @@ def _rows(
     )
 
 
+def _ends(
+    model: Model, X: Array, coverage: float, cell: Callable[[float], str]
+) -> Iterable[list[str]]:
+    """Lower and upper ends of the interval of each target."""
+    with warnings.catch_warnings(action="ignore"):  # of rows outside, which have a column
+        parts = [
+            model.predict_interval(X[i : i + BLOCK], coverage) for i in range(0, len(X), BLOCK)
+        ]
+    low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+    rows = np.stack([low, high], axis=-1).reshape(len(X), -1)
+    return ([cell(end) for end in row] for row in rows.tolist())
+
+
+def _outside(model: Model, X: Array, notes: Console) -> list[list[str]]:
+    """For each row the columns in which it is far outside; and a note of how many are."""
+    found = model.outside(X)
+    if n := int(found.any(axis=1).sum()):
+        names = [model.columns[i] for i in np.flatnonzero(found.any(axis=0))]
+        notes.print(
+            f"{n:,} of {len(X):,} rows are far outside of what training saw, in {shown(few(names))}"
+        )
+    return [[", ".join(model.columns[i] for i in np.flatnonzero(row))] for row in found]
+
+
 def _cell(digits: int | None, decimal: str, value: float) -> str:
-    text = repr(value) if digits is None else f"{value:.{digits}g}"
+    text = repr(value) if digits is None else f"{value:#.{digits}g}".rstrip(".")
     return text.replace(".", decimal)

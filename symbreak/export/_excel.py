@@ -105,10 +105,10 @@ class _Sheets:
         self.steps, self.numbers = map(book.create_sheet, ("calculation", "numbers"))
         for sheet, widths in (
             (self.model, (32, 24, 90)),
-            (self.steps, (44,)),
+            (self.steps, (44, *[18] * (1 + CHECKS))),
             (self.numbers, (44,)),
         ):
-            for letter, width in zip("ABC", widths, strict=False):
+            for letter, width in zip("ABCDEFGHIJ", widths, strict=False):
                 sheet.column_dimensions[letter].width = width
         self._n_rows, self._n_columns = 1, 3  # of the numbers: those alone, and a gap
 

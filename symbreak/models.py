@@ -199,7 +199,7 @@ class Model:
         Each (K,) for a single target and (K, q) for more. The share was measured on samples of the
         training that were left out.
         """
-        check_real("coverage", coverage, 0.01, 0.999)
+        check_coverage("coverage", coverage)
         bars, inputs = self.check_error_bars(), self.normalised_inputs(X)
         outputs = self._of_normalised(inputs)
         self._warn_if_outside(inputs)
@@ -465,6 +465,11 @@ class Model:
             None if bars is None else ErrorBars.from_facts(bars, topology),
             read_array(facts, "ranges", 2) if "ranges" in facts else None,
         )
+
+
+def check_coverage(name: str, coverage: float) -> float:
+    """The share of targets that an interval is to hold."""
+    return check_real(name, coverage, 0.01, 0.999)
 
 
 def _one_or_more(values: Array) -> Array:

@@ -24,6 +24,10 @@ def in_this_process(code, _):
 
 #: What is made smaller in each, and the words of its command line.
 MOMENTS = {
+    "agreement": (
+        {"BUDGET": 4_000, "PAPER": ("sinc",), "WITHOUT_RIDGE": (), "TABLES": ()},
+        "--repeats 1",
+    ),
     "alignment": (
         {"EVALUATIONS": 200, "STEPS": 2, "LARGE": "6-4-1", "MANY": 20}
         | {"problem_names": lambda: ["syn5", "sinc2d"]},
@@ -31,6 +35,7 @@ MOMENTS = {
     ),
     "cluster": ({"STUDY": LITTLE, "SECONDS": 0.1}, "--workers 1 --seconds 0.01"),
     "ensembles": ({"STARTS": 2, "FEW": 2}, "--repeats 2"),
+    "error_bars": ({"SIZES": (8,), "TABLES_OF_NOISE": 1}, "run --only noise"),
     "generalisation": ({"FOLDS": 2, "NETS": ((2,),), "MLPS": ()}, "run --data iris --repeats 1"),
     "generation": ({"GENERATIONS": 2}, "--repeats 1"),
     "kernel": ({"CASES": ONE, "process": in_this_process}, "--repeats 1"),
@@ -79,7 +84,7 @@ def test_a_benchmark_runs_to_its_end(name, monkeypatch, tmp_path, capsys):
     if name == "posteriors":
         draw_a_posterior(tmp_path)
     monkeypatch.setattr(sys, "argv", [name, *words.format(folder=tmp_path).split()])
-    if name in ("generalisation", "posteriors", "tables"):
+    if name in ("error_bars", "generalisation", "posteriors", "tables"):
         monkeypatch.setattr(script, "RESULTS", tmp_path / "results.json")
     if name == "posteriors":
         monkeypatch.setattr(script, "PAGE", tmp_path / "page.md")

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 
 from symbreak import Topology
 from symbreak.activations import ACTIVATIONS
+from symbreak.error_bars import ErrorBars, Member
 from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
 from symbreak.export._parts import identifiers
 from symbreak.models import Model
@@ -120,11 +122,28 @@ def assert_close(found, model, X, ulps, eps=2.0**-52):
     assert errors.max() < ulps * eps
 
 
+def with_error_bars(model):
+    """Two networks of a mixture, of which one is smaller."""
+    rng, net = np.random.default_rng(7), model.topology
+    q, shift = net.n_outputs, model.output_shift
+    members = []
+    for share, hidden in ((0.7, net.hidden), (0.3, tuple(max(n - 1, 1) for n in net.hidden))):
+        own = Topology((net.n_inputs, *hidden, q), net.activation)
+        V = rng.normal(size=(hidden[-1] + shift, q))
+        factor = np.tril(rng.normal(size=(own.dim + V.size,) * 2))
+        noise = rng.uniform(0.1, 1, size=q)
+        members.append(Member(own, rng.normal(size=own.dim), V, share, noise, factor))
+    scores = np.sort(rng.uniform(0.1, 3, size=(30, q)), axis=0)
+    scale, error = rng.uniform(0.5, 2, size=q), np.ones(q)
+    bars = ErrorBars(tuple(members), scores, scale, error, error / 10, 30)
+    return replace(model, error_bars=bars)
+
+
 @pytest.fixture
 def compiled(tmp_path):
-    def build(model, real="double", name="model"):
+    def build(model, real="double", name="model", std=False):
         source, library = tmp_path / "model.c", tmp_path / f"lib{name}-{real}.so"
-        source.write_text(to_c(model, name, real), encoding="ascii")
+        source.write_text(to_c(model, name, real, std), encoding="ascii")
         flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-fPIC", "-shared"]
         command = ["gcc", *flags, source, "-o", library, "-lm"]
         subprocess.run(command, check=True, timeout=300)
@@ -133,10 +152,10 @@ def compiled(tmp_path):
     return build
 
 
-def c_outputs(library, model, X, kind=np.float64, name="model"):
+def c_outputs(library, model, X, kind=np.float64, name="model", what="outputs"):
     X = np.ascontiguousarray(X, dtype=kind)
     y = np.zeros((len(X), model.topology.n_outputs), dtype=kind)
-    function = library[f"{name}_outputs"]
+    function = library[f"{name}_{what}"]
     function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], None
     for row, result in zip(X, y, strict=True):
         function(row.ctypes.data, result.ctypes.data)
@@ -151,6 +170,28 @@ def test_c_has_the_numbers_of_the_model_to_the_last_few_bits(compiled, name):
     assert_close(c_outputs(library, model, X), model, X, ulps=16)
     library = compiled(model, "float")
     assert_close(c_outputs(library, model, X, np.float32), model, X, ulps=64, eps=2.0**-23)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if not MODELS[name].classes])
+def test_standard_deviations_are_exported_to_the_last_few_bits(compiled, name):
+    model = with_error_bars(MODELS[name])
+    X = samples(model, 200)
+    expected = model.predict(X, return_std=True)[1].reshape(200, -1)
+    found = c_outputs(compiled(model, std=True), model, X, what="std")
+    assert found == pytest.approx(expected, rel=1e-12)
+    library = compiled(model, "float", std=True)
+    found = c_outputs(library, model, X, np.float32, what="std")
+    assert np.median(np.abs(found / expected - 1)) < 1e-5
+    scope = executed(to_python(model, std=True))
+    found = [scope["std"](row) for row in X[:20].tolist()]
+    assert np.array(found) == pytest.approx(expected[:20], rel=1e-12)
+    assert "nine of ten targets lie within" in to_c(model, std=True)
+
+
+def test_without_error_bars_there_is_no_standard_deviation_to_export():
+    for export in (to_c, to_python):
+        with pytest.raises(ValueError, match="the model has no error bars"):
+            export(MODELS["tanh"], std=True)
 
 
 def test_c_names_the_class_of_a_sample(compiled):
@@ -395,6 +436,15 @@ def test_exports_take_the_cells_of_raw_tables(name, compiled):
     found["onnx"] = session.run(["y"], {"x": codes})[0]
     for kind, outputs in found.items():
         assert np.abs(outputs - expected).max() < 1e-12 * np.abs(expected).max(), kind
+    if not model.classes:
+        model = with_error_bars(model)
+        expected = model.predict(table, return_std=True)[1].reshape(len(table), -1)
+        found = c_outputs(
+            compiled(model, name="sure", std=True), model, codes, name="sure", what="std"
+        )
+        assert found == pytest.approx(expected, rel=1e-12)
+        python = executed(to_python(model, std=True))["std"]
+        assert np.array([python(row) for row in cells]) == pytest.approx(expected, rel=1e-12)
 
 
 def by_libreoffice(paths):

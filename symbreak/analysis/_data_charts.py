@@ -37,6 +37,8 @@ SEPARATION, FLUSH = 8, 6
 #: Points of a curve, cells of a field along each side, and rows of the regions of classes.
 N_CURVE, GRID, ROWS = 300, 32, 80
 SIDE = WIDTH - 40  # of a square panel
+#: Share of the targets that an interval holds.
+COVERAGE = 0.9
 
 SETS = {"training": "#7f868d", "validation": "#d55e00", "test": "#1a7fc1"}
 CLASS_COLORS = ("#7f868d", "#1a7fc1", "#b8860b", "#009e73", "#cc79a7", "#d55e00")
@@ -228,16 +230,25 @@ def fit_points(model: Model, problem: Problem) -> pd.DataFrame:
         rows = _thin(len(data), n)
         X, y = problem.inputs.undo(data.X[rows]), problem.targets.undo(data.y[rows])
         outputs = model.outputs(X)
-        if model.error_bars is not None:
-            low, high = (np.reshape(end, outputs.shape) for end in model.predict_interval(X))
+        half = _half_widths(model, X, outputs)
         for j in range(min(y.shape[1], MAX_TARGETS)):
             columns = {"x": X[:, 0], "true": y[:, j], "predicted": outputs[:, j]}
-            if model.error_bars is not None:
-                columns["half"] = (high - low)[:, j] / 2
+            if half is not None:
+                columns |= {"low": (outputs - half)[:, j], "high": (outputs + half)[:, j]}
             frames.append(pd.DataFrame({"set": name, "output": j, **columns}))
     frame = pd.concat(frames, ignore_index=True)
     frame["residual"] = frame["true"] - frame["predicted"]
     return frame
+
+
+def _half_widths(model: Model, X: Array, outputs: Array) -> Array | None:
+    """Of intervals around outputs (K, q), also where training saw nothing."""
+    if model.error_bars is None:
+        return None
+    inputs = model.normalised_inputs(X)
+    return model.targets.scale * model.error_bars.half_width(
+        inputs, model.targets(outputs), COVERAGE
+    )
 
 
 def _marks(rows: pd.DataFrame) -> Any:
@@ -278,10 +289,18 @@ def predicted_chart(rows: pd.DataFrame, name: str) -> Any:
 def _curve(model: Model, rows: pd.DataFrame, output: int, x_name: str, name: str) -> Any:
     """The only input with the network's curve through the samples."""
     x = np.linspace(rows["x"].min(), rows["x"].max(), N_CURVE)
-    curve = pd.DataFrame({"x": x, "true": model.outputs(x[:, None])[:, output]})
+    outputs = model.outputs(x[:, None])
+    curve, half = pd.DataFrame({"x": x, "true": outputs[:, output]}), None
+    if (widths := _half_widths(model, x[:, None], outputs)) is not None:
+        half = widths[:, output]
     axes = {"x": alt.X(**_axis("x", x_name)), "y": alt.Y(**_axis("true", name))}
     line = alt.Chart(curve).mark_line(color="#009e73", strokeWidth=2).encode(**axes)
-    return alt.layer(_marks(rows).encode(**axes), line)
+    layers = [_marks(rows).encode(**axes), line]
+    if half is not None:
+        ends = curve.assign(low=curve["true"] - half, high=curve["true"] + half)
+        band = alt.Chart(ends).mark_area(color="#009e73", opacity=0.2)
+        layers.insert(0, band.encode(x=axes["x"], y=alt.Y("low:Q"), y2="high:Q"))
+    return alt.layer(*layers)
 
 
 def residual_chart(rows: pd.DataFrame, field: str, title: str, name: str) -> Any:

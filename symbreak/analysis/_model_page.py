@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from symbreak._support.checks import check_kind, check_path
 from symbreak._support.writing import write_text
 from symbreak._version import __version__
 from symbreak.analysis._data_charts import (
+    COVERAGE,
     FITTED,
     confusion_chart,
     fit_points,
@@ -37,8 +39,8 @@ from symbreak.problems import Problem
 X_SCALE = alt.Scale(zero=False, nice=False)
 #: Targets that get charts, and classes whose probabilities do.
 MAX_TARGETS = 4
-#: Share of the targets that an interval in the charts holds.
-COVERAGE = 0.9
+
+
 #: What sets of samples are called; and samples that the model was not trained on.
 SAID = {
     "training": "of training, as seen",
@@ -76,6 +78,7 @@ def write_model_page(
         intervals=model.error_bars is not None,
         fits=[_picture(*chart) for chart in _fit_charts(model, problem)],
         effects=[_picture(*chart) for chart in _effect_charts(model, found)],
+        sizes=_sizes(model),
         importance=_importance(model, problem, found),
         last=SAID[list(problem.parts)[-1]] if seen else NEW,
         ranges=_ranges(model),
@@ -99,8 +102,10 @@ def _facts(model: Model, problem: Problem) -> str:
     known = recorded_scores(model).get("training")
     fitted = f", fitted to {known.n:,} rows" if known else ""
     neurons = "neuron" if sum(net.hidden) == 1 else "neurons"
+    n_networks = model.origin.get("networks", 1)
+    mean = f"the mean of {n_networks} networks, side by side, " if n_networks != 1 else "a network "
     return (
-        f"{'Classes' if model.classes else 'Values'} of {goal} from {inputs}: a network with "
+        f"{'Classes' if model.classes else 'Values'} of {goal} from {inputs}: {mean}with "
         f"{sum(net.hidden):,} hidden {net.activation} {neurons} ({net}), a formula with {n:,} "
         f"numbers{fitted}."
     )
@@ -132,9 +137,6 @@ def _fit_charts(model: Model, problem: Problem) -> Iterator[tuple[str, Any, str]
         yield f"Classes of the {part} set", confusion_chart(model, problem), "Numbers of rows."
         return
     frame, names = fit_points(model, problem), model.target_names or ("y",)
-    if model.error_bars is not None:
-        frame = frame.assign(low=frame["predicted"] - frame["half"])
-        frame = frame.assign(high=frame["predicted"] + frame["half"])
     for j, name in enumerate(names[:MAX_TARGETS]):
         rows = frame[frame["output"] == j].drop(columns=["output", "x"])
         band = (
@@ -196,6 +198,18 @@ def _importance(model: Model, problem: Problem, found: list[Effect]) -> dict[str
         if model.classes or before > 0
     ]
     return {"columns": head, "rows": rows}
+
+
+def _sizes(model: Model) -> dict[str, Any]:
+    """Sizes that were tried, if the model's was chosen; a file may hold anything there."""
+    rows, tried = [], model.origin.get("size_path", ())
+    for one in tried if isinstance(tried, list | tuple) else ():
+        with suppress(TypeError, ValueError, KeyError):
+            hidden = ", ".join(str(int(n)) for n in one["hidden"])
+            loss, error = float(one["loss"]), float(one["error"])
+            rows.append([hidden, f"{loss:.4g} \u00b1 {error:.2g}"])
+    what = "cross-entropy" if model.classes else "squared error, normalised"
+    return {"columns": ["hidden neurons", f"{what}, of rows not shown"], "rows": rows}
 
 
 def _ranges(model: Model) -> dict[str, Any]:

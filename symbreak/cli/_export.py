@@ -28,20 +28,25 @@ def export_command(
         "double"
     ),
     digits: Annotated[int, typer.Option(min=1, max=17, help="Of a number in LaTeX.")] = 5,
+    std: Annotated[
+        bool, typer.Option("--std", help="Write standard deviations too, in C and Python.")
+    ] = False,
 ) -> None:
     """Write a model as C99, Python, ONNX, a formula in LaTeX or a workbook for Excel.
 
     The scalings of the data are in it, and what becomes of levels, dates and missing values.
     """
     check_choice("format", to, SUFFIXES)
+    if std and to not in ("c", "python"):
+        raise ValueError(f"--std is for c and python, got --to {to}.")
     network = Model.load(model)
     out = model.with_suffix(SUFFIXES[to]) if out is None else out
     check_out("--out", out)
     if out.resolve() == model.resolve():
         raise ValueError(f"--out must be another file than the model, got {out}.")
     exports: dict[str, Callable[[], str | bytes]] = {
-        "c": lambda: to_c(network, name, real),  # type: ignore[arg-type]
-        "python": lambda: to_python(network),
+        "c": lambda: to_c(network, name, real, std),  # type: ignore[arg-type]
+        "python": lambda: to_python(network, std),
         "onnx": lambda: to_onnx(network),
         "latex": lambda: to_latex(network, digits),
         "excel": lambda: to_excel(network),

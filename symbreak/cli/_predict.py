@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +21,7 @@ from symbreak._support.frames import choose_columns
 from symbreak._support.words import few
 from symbreak._support.writing import write_text
 from symbreak.cli._console import check_out, console, shown, split_names
-from symbreak.models import Model
+from symbreak.models import Model, check_coverage
 from symbreak.problems import read_table
 from symbreak.problems._tables import Table, check_known
 
@@ -41,6 +42,10 @@ def predict_command(
     scores: Annotated[
         bool, typer.Option("--scores", help="Write a score, or probability, of each class too.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Write the ends of intervals too that hold this share."),
+    ] = None,
     header: Annotated[
         bool | None, typer.Option(help="Whether the file names its columns (default: recognised)")
     ] = None,
@@ -62,11 +67,15 @@ def predict_command(
 
     Columns are found by name, in any order, if the model and the file have names; else, as where
     it was trained on a file without a header, they are taken as they stand. What is written has
-    the delimiter and the decimal sign of the file.
+    the delimiter and the decimal sign of the file. Its last column, "outside", names those columns
+    in which a row is far outside of what training saw, where the network guesses.
     """
     network = Model.load(model)
     if scores and not network.classes:
         raise ValueError(f"--scores is for classes; {model} is for {network.task}.")
+    if interval is not None:
+        check_coverage("--interval", interval)
+        network.check_error_bars()
     if out is not None:
         check_out("--out", out)
         if out.resolve() in (model.resolve(), data.resolve()):
@@ -86,11 +95,18 @@ def predict_command(
     outputs = _outputs(network, X, data)
     text = io.StringIO()
     writer = csv.writer(text, delimiter=table.delimiter, lineterminator="\n")
-    heading = _heading(network, scores)
+    heading, cell = _heading(network, scores), partial(_cell, digits, table.decimal)
+    predicted = [_rows(network, outputs, scores, cell)]
+    if interval is not None:
+        heading += [f"{name} {end}" for name in heading for end in ("low", "high")]
+        predicted.append(_ends(network, X, interval, cell))
+    if network.ranges is not None:
+        heading.append("outside")
+        predicted.append(_outside(network, X, notes))
     writer.writerow([*kept, *(f"predicted {name}" if name in kept else name for name in heading)])
     columns = [table.cells(name) for name in kept]
-    predicted = _rows(network, outputs, scores, partial(_cell, digits, table.decimal))
-    writer.writerows([*row[:-1], *row[-1]] for row in zip(*columns, predicted, strict=True))
+    kept_cells = zip(*columns, strict=True) if columns else itertools.repeat(())
+    writer.writerows(itertools.chain(*row) for row in zip(kept_cells, *predicted, strict=False))
     if out is None:
         sys.stdout.write(text.getvalue())
         sys.stdout.flush()
@@ -156,6 +172,30 @@ def _rows(
         [model.classes[i], *(map(cell, row.tolist()) if scores else [])]
         for i, row in zip(best, outputs, strict=True)
     )
+
+
+def _ends(
+    model: Model, X: Array, coverage: float, cell: Callable[[float], str]
+) -> Iterable[list[str]]:
+    """Lower and upper ends of the interval of each target."""
+    with warnings.catch_warnings(action="ignore"):  # of rows outside, which have a column
+        parts = [
+            model.predict_interval(X[i : i + BLOCK], coverage) for i in range(0, len(X), BLOCK)
+        ]
+    low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+    rows = np.stack([low, high], axis=-1).reshape(len(X), -1)
+    return ([cell(end) for end in row] for row in rows.tolist())
+
+
+def _outside(model: Model, X: Array, notes: Console) -> list[list[str]]:
+    """For each row the columns in which it is far outside; and a note of how many are."""
+    found = model.outside(X)
+    if n := int(found.any(axis=1).sum()):
+        names = [model.columns[i] for i in np.flatnonzero(found.any(axis=0))]
+        notes.print(
+            f"{n:,} of {len(X):,} rows are far outside of what training saw, in {shown(few(names))}"
+        )
+    return [[", ".join(model.columns[i] for i in np.flatnonzero(row))] for row in found]
 
 
 def _cell(digits: int | None, decimal: str, value: float) -> str:

@@ -23,6 +23,8 @@ NARROWEST = 60
 #: A value so many interquartile ranges from the quartiles, and so many times as far from them as
 #: the next ones, may be no measurement.
 FAR, GAP = 50, 20
+#: What often stands for a missing value is none so many ranges away, if all others are nearer.
+CODES, FAR_CODE = (99.0, 999.0, 9_999.0, 99_999.0, 999_999.0), 5
 #: A range that is this part of its ends is rounding.
 SAME = 1e-9
 #: Sets of samples whose errors say something of new ones.
@@ -186,6 +188,9 @@ def extreme_value(values: Array) -> float | None:
     if width <= SAME * max(abs(low), abs(high)):
         return None
     distances = np.maximum(low - values, values - high)
+    codes = np.isin(np.abs(values), CODES) & (distances > FAR_CODE * width)
+    if codes.any() and (distances[~codes] <= FAR_CODE * width).all():
+        return float(values[codes][0])
     order = np.argsort(distances)
     ladder = np.maximum(distances[order], width)
     steps = (ladder[1:] > FAR * width) & (ladder[1:] > GAP * ladder[:-1])

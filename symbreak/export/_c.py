@@ -9,7 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from symbreak._support.checks import Array, check_choice, check_text, shown
+from symbreak._support.checks import Array, check_choice, check_flag, check_text, shown
+from symbreak.export import _std
 from symbreak.export._parts import check_model, facts, identifiers, labels
 from symbreak.models import Model
 from symbreak.problems._encoding import Coded, Feature
@@ -28,7 +29,7 @@ ACTIVATIONS = {
 }
 
 
-def to_c(model: Model, name: str = "model", real: Real = "double") -> str:
+def to_c(model: Model, name: str = "model", real: Real = "double", std: bool = False) -> str:
     """A C99 file with the scalings of the model in it.
 
     ``void NAME_outputs(const REAL *x, REAL *y)`` does what ``model.outputs`` does for one sample:
@@ -41,9 +42,12 @@ def to_c(model: Model, name: str = "model", real: Real = "double") -> str:
         model: The model.
         name: What all names in the file begin with.
         real: ``"double"``, or ``"float"`` for small processors.
+        std: Add ``void NAME_std(const REAL *x, REAL *std)``, what ``predict(x, return_std=True)``
+            gives.
 
     Raises:
-        ValueError: if the name is no identifier, or a number of the model is no float.
+        ValueError: if there are no error bars to add, the name is no identifier, or a number of the
+            model is no float.
     """
     check_model(model)
     check_choice("real", real, ("double", "float"))
@@ -52,14 +56,19 @@ def to_c(model: Model, name: str = "model", real: Real = "double") -> str:
             f"name must be an identifier of C: a letter, then letters, digits and '_', at most 31 "
             f"in all, got {shown(name)}."
         )
-    code = "\n".join([_interface(model), _tables(model, real), _functions(model, real)])
+    parts = [_interface(model), _tables(model, real), _functions(model, real)]
+    if check_flag("std", std):
+        tables = (_table(key, values, real) for key, values in _std.c_tables(model).items())
+        parts += ["void NAME_std(const REAL *x, REAL *std);", *tables, _std.c_functions(model)]
+    code = "\n".join(parts)
     words = {"NAME": name, "REAL": real, "@": "f" if real == "float" else ""}
     code = re.sub("|".join(words), lambda match: words[match[0]], code)  # a name may hold REAL
-    return _head(model) + code + _labels(model, name)  # nothing is replaced in what users named
+    # nothing is replaced in what users named
+    return _head(model, std) + code + _labels(model, name)
 
 
-def _head(model: Model) -> str:
-    lines = "\n".join(f" * {_comment(fact)}" for fact in facts(model))
+def _head(model: Model, std: bool) -> str:
+    lines = "\n".join(f" * {_comment(fact)}" for fact in facts(model, std))
     return f"/*\n{lines}\n */\n#include <math.h>\n\n"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from symbreak._support.checks import check_kind
 from symbreak._version import __version__
+from symbreak.export._std import about
 from symbreak.models import Model
 from symbreak.problems._encoding import Coded
 
@@ -22,13 +23,15 @@ def check_model(model: object) -> Model:
     return check_kind("model", model, Model, "such as record.model or Model.load(path)")
 
 
-def facts(model: Model) -> list[str]:
+def facts(model: Model, std: bool = False) -> list[str]:
     """Where a model came from, as lines of printable ASCII."""
     lines = [
         f"A {model.topology} network for {model.task}, exported by symbreak {__version__}.",
         *(f"input {i}: {word}" for i, word in enumerate(inputs_in_words(model))),
         *(f"output {i}: {quoted(name)}" for i, name in enumerate(model.target_names)),
     ]
+    if std:
+        lines.append(about(model))
     for name, value in list(model.origin.items())[:MAX_FACTS]:
         if isinstance(value, str | int | float | bool):
             lines.append(f"{quoted(name)}: {quoted(value)}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from symbreak._support.checks import check_flag
+from symbreak.export import _std
 from symbreak.export._parts import check_model, facts, labels
 from symbreak.models import Model
 from symbreak.problems._tables import MISSING_LABELS
@@ -17,12 +19,13 @@ ACTIVATIONS = {
 }
 
 
-def to_python(model: Model) -> str:
+def to_python(model: Model, std: bool = False) -> str:
     """A Python file with ``outputs(x)`` and ``predict(x)`` for one sample.
 
     They answer what ``model.outputs`` and ``model.predict`` do, in the units of the data. Names and
     labels stand in it as literals and comments only, so that they cannot execute anything. Of
-    columns with an encoding it takes the raw values, as ``model.predict`` does.
+    columns with an encoding it takes the raw values, as ``model.predict`` does. With ``std`` there
+    is ``std(x)``, too: what ``predict(x, return_std=True)`` gives.
     """
     check_model(model)
     layers = [layer.tolist() for layer in model.topology.layers(model.theta)]
@@ -46,11 +49,14 @@ def to_python(model: Model) -> str:
         values["COLUMNS"] = [asdict(column) for column in model.encoding.columns]
         values["FEATURES"] = [tuple(feature[:3]) for feature in model.encoding.features]
         values["MISSING"] = sorted(MISSING_LABELS)
-    head = "\n".join(f"# {fact}" for fact in facts(model))
+    if check_flag("std", std):
+        values |= _std.python_values(model)
+    head = "\n".join(f"# {fact}" for fact in facts(model, std))
     tables = "\n".join(f"{name} = {value!a}" for name, value in values.items())
     activation = _ACTIVATION.replace("EXPRESSION", ACTIVATIONS[model.topology.activation.name])
     imports = _IMPORTS if model.encoding is None else f"\nimport datetime{_IMPORTS}"
-    return "\n".join([head, imports, tables, activation, _ending(model)])
+    ending = _ending(model) + (_std.python_functions(model) if std else "")
+    return "\n".join([head, imports, tables, activation, ending])
 
 
 def _ending(model: Model) -> str:

@@ -15,6 +15,12 @@ from symbreak.objectives._base import Found
 #: So many starts must have found the best optimum before it is taken for the best there is, of so
 #: many at least: three of three may all have missed one that most starts find.
 ENOUGH, OF_STARTS = 3, 6
+#: Of n starts that do not look at when they end, none is better than the best with probability
+#: (1 - p)^n if a share p is. Those that end when ENOUGH agree can choose their moment: with 0.05 as
+#: this probability, the bound was broken by 6.7 % of runs on the worst of 300 distributions of
+#: optima, and with this one by 3 % (2026-11-18).
+ERROR = 0.03
+ABOUT = "95 % confidence, in the search and not in predictions"
 
 
 class Agreement(NamedTuple):
@@ -27,7 +33,7 @@ class Agreement(NamedTuple):
         unseen: Probability that the next start ends in an optimum not seen yet (Good-Turing: the
             share of starts that were alone in theirs).
         better: Upper bound, at 95 %, of the probability that a start ends in something better than
-            the best, since none of ``n_starts`` did.
+            the best, since none of ``n_starts`` did. It heeds that starts end when some agree.
         restarts: Whether there were restarts at all; a search alone has nothing to agree with.
     """
 
@@ -59,7 +65,7 @@ class Agreement(NamedTuple):
         enough = "" if self.n_best >= ENOUGH else f", and {ENOUGH} would be enough"
         optima = "one optimum was" if self.n_optima == 1 else f"{self.n_optima} optima were"
         better = f"fewer than {self.better:.0%} of starts would find a better one"
-        return f"{starts}{enough}; {optima} seen; {better}"
+        return f"{starts}{enough}; {optima} seen; {better} ({ABOUT})"
 
 
 def label_optima(founds: list[Found], objective: Objective) -> list[int]:
@@ -79,11 +85,15 @@ def label_optima(founds: list[Found], objective: Objective) -> list[int]:
     return labels
 
 
+def bound(n_starts: int) -> float:
+    """What share of starts may be better, at 95 %, than the best of some that have ended."""
+    return 1 - ERROR ** (1 / n_starts) if n_starts else 1.0
+
+
 def agreement(labels: list[int], *, restarts: bool = True) -> Agreement:
     """What the optima of some starts say, by their numbers."""
     n = len(labels)
     counts = np.bincount([label for label in labels if label >= 0], minlength=1)
     alone = int(np.count_nonzero(counts == 1))
-    bound = 1 - 0.05 ** (1 / n) if n else 1.0
     n_optima, unseen = int(np.count_nonzero(counts)), alone / max(n, 1)
-    return Agreement(n, int(counts[0]), n_optima, unseen, bound, restarts)
+    return Agreement(n, int(counts[0]), n_optima, unseen, bound(n), restarts)

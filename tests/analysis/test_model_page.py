@@ -1,6 +1,7 @@
 """The page on a model, and what each column does."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -99,6 +100,17 @@ def test_the_page_says_what_the_model_is_worth_and_needs_nothing_else(mixed, tmp
     assert f"{high:.6g}" in text
     assert page.count("<img") == 2 + 3
     assert "http" not in re.sub(r"data:image/svg\+xml;base64,[^\"]+", "", page)
+
+
+def test_the_page_says_which_sizes_were_tried(mixed, tmp_path):
+    model, problem = mixed
+    tried = [{"hidden": [n], "loss": 1 / n, "error": 0.01, "alpha": 1.0} for n in (1, 2)] + [3]
+    model = replace(model, origin={**model.origin, "size_path": tried, "networks": 8})
+    write_model_page(model, problem, tmp_path / "m.html")
+    page = (tmp_path / "m.html").read_text()
+    assert "Sizes tried" in page
+    assert "0.5 \u00b1 0.01" in page
+    assert "the mean of 8 networks" in page
 
 
 def test_classes_get_a_page_too(tmp_path):

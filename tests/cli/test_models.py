@@ -149,7 +149,7 @@ def test_a_ridge_that_is_given_is_said_to_be_in_the_error(folder):
     assert "ridge" not in run("train", folder / "house.csv", *options, "--alpha", 0)
 
 
-@pytest.mark.parametrize("value", [1e6, -9999.0])
+@pytest.mark.parametrize("value", [1e6, -9999.0, -999.0])
 def test_a_value_far_from_all_others_is_pointed_at(tmp_path, value):
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(50, 10, size=(60, 2)), rng.normal(20, 5, size=60)])
@@ -159,6 +159,7 @@ def test_a_value_far_from_all_others_is_pointed_at(tmp_path, value):
     np.savetxt(path, rows, header="voltage,humidity,temperature", **options)
     text = run("train", path, "--hidden", "2", "-n", 400, "-m", "DE")
     assert f"humidity has a value of {value:g} far from all others; is it a code" in text
+    assert text.index("far from all others") < text.index("evaluations")  # before it trains
     rows[3, 2] = 1e4
     np.savetxt(path, rows, header="voltage,humidity,temperature", **options)
     text = run("train", path, "--hidden", "2", "-n", 400, "-m", "DE")
@@ -337,8 +338,8 @@ def test_predictions_are_those_of_the_model_whatever_the_order_of_the_columns(fo
     out = folder / "predictions.csv"
     assert "2 predictions in" in run("predict", folder / "house.json", new, "--out", out)
     rows = list(csv.reader(io.StringIO(out.read_text())))
-    assert rows[0] == ["price"]
-    assert [float(cell) for (cell,) in rows[1:]] == expected
+    assert rows[0] == ["price", "outside"]
+    assert [float(cell) for cell, _ in rows[1:]] == expected
     result = symbreak("predict", folder / "house.json", new)
     assert result.stdout == out.read_text()
     assert "Ignored: extra" in result.stderr
@@ -352,12 +353,14 @@ def test_predictions_can_be_joined_with_the_rows_that_they_are_of(folder):
     expected = Model.load(folder / "house.json").predict([[1, 2.5], [4.5, -1]]).tolist()
     assert "Ignored" not in run("predict", folder / "house.json", new, "--keep", "--out", out)
     rows = list(csv.reader(io.StringIO(out.read_text())))
-    assert rows[0] == ["id", "area", NASTY, "price", "predicted price"]
+    assert rows[0] == ["id", "area", NASTY, "price", "predicted price", "outside"]
     assert [row[:4] for row in rows[1:]] == [["007", "1", "2.50", "x"], ["008", "4.5", "-1", ""]]
     assert [float(row[4]) for row in rows[1:]] == expected
     text = run("predict", folder / "house.json", new, "--key", "id, area", "--digits", "3")
-    rows = [f"{key},{value:.3g}" for key, value in zip(("007,1", "008,4.5"), expected, strict=True)]
-    assert text == f"Ignored: price id,area,price {' '.join(rows)}"
+    rows = [
+        f"{key},{value:.3g}," for key, value in zip(("007,1", "008,4.5"), expected, strict=True)
+    ]
+    assert text == f"Ignored: price id,area,price,outside {' '.join(rows)}"
     with pytest.raises(ValueError, match=r"unknown column of keyed.csv 'it'. Known: id, area"):
         run("predict", folder / "house.json", new, "--key", "it")
 
@@ -369,9 +372,9 @@ def test_predictions_are_written_in_the_dialect_of_the_data(folder):
     said = symbreak_here("predict", folder / "house.json", new, "--key", "note")
     lines = said.stdout.splitlines()
     assert lines == [
-        "note;price",
+        "note;price;outside",
         *(
-            f"{note};{value!r}".replace(".", ",")
+            f"{note};{value!r};".replace(".", ",")
             for note, value in zip(("a b", "c"), expected, strict=True)
         ),
     ]
@@ -380,11 +383,12 @@ def test_predictions_are_written_in_the_dialect_of_the_data(folder):
 def test_a_model_of_columns_without_names_takes_them_as_they_stand(folder):
     (folder / "new.csv").write_text("a,b\n1,2.5\n4.5,-1\n")
     result = symbreak_here("predict", folder / "kind.json", folder / "new.csv")
-    expected = Model.load(folder / "kind.json").predict([[1, 2.5], [4.5, -1]]).tolist()
-    assert result.stdout.split() == ["class", *expected], result.stderr
+    X = [[1, 2.5], [4.5, -1]]
+    expected = [f"{label}," for label in Model.load(folder / "kind.json").predict(X)]
+    assert result.stdout.split() == ["class,outside", *expected], result.stderr
     (folder / "new.csv").write_text("a,x2,x1\n1,2.5,1\n4.5,-1,4.5\n")
     result = symbreak_here("predict", folder / "kind.json", folder / "new.csv")
-    assert result.stdout.split() == ["class", *expected], result.stderr
+    assert result.stdout.split() == ["class,outside", *expected], result.stderr
     (folder / "new.csv").write_text("a,x2\n1,2.5\n4.5,-1\n")
     with pytest.raises(ValueError, match="lacks columns that are needed: 'x1'"):
         run("predict", folder / "kind.json", folder / "new.csv")
@@ -396,10 +400,32 @@ def test_labels_and_probabilities_are_predicted(folder):
     new.write_text("1,2.5\n4.5,-1\n")
     result = symbreak_here("predict", folder / "kind.json", new, "--scores")
     rows = list(csv.reader(io.StringIO(result.stdout)))
-    assert rows[0] == ["class", "probability cheap", "probability dear"]
+    assert rows[0] == ["class", "probability cheap", "probability dear", "outside"]
     X = [[1, 2.5], [4.5, -1]]
     assert [row[0] for row in rows[1:]] == model.predict(X).tolist()
-    assert [[float(x) for x in row[1:]] for row in rows[1:]] == model.outputs(X).tolist()
+    assert [[float(x) for x in row[1:3]] for row in rows[1:]] == model.outputs(X).tolist()
+
+
+def test_predictions_say_how_sure_they_are_and_where_training_saw_nothing(folder):
+    new, model = folder / "far.csv", Model.load(folder / "house.json")
+    new.write_text(f"area,{NASTY}\n1,2.5\n900,-1\n")
+    result = symbreak_here("predict", folder / "house.json", new, "--interval", "0.8")
+    rows = list(csv.reader(io.StringIO(result.stdout)))
+    assert rows[0] == ["price", "price low", "price high", "outside"]
+    assert [row[3] for row in rows[1:]] == ["", "area"]
+    ends = np.array([row[:3] for row in rows[1:]], dtype=float)
+    X = np.array([[1, 2.5], [900, -1]])
+    assert ends.T.tolist() == [
+        model.outputs(X)[:, 0].tolist(),
+        *map(list, model.predict_interval(X, 0.8)),
+    ]
+    assert "1 of 2 rows are far outside of what training saw, in area" in result.stderr
+    with pytest.raises(ValueError, match="--interval must be"):
+        run("predict", folder / "house.json", new, "--interval", "90")
+    with pytest.raises(
+        ValueError, match="no error bars: train gives them to networks of regression"
+    ):
+        run("predict", folder / "kind.json", new, "--interval", "0.9")
 
 
 @pytest.mark.parametrize(
@@ -506,12 +532,12 @@ def test_a_hostile_model_ends_with_a_reason_and_code_2(folder):
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(folder):
-    rows = "".join(f"{i},{i}\n" for i in range(50_000))
+    rows = "".join(f"{i % 9},{i % 7}\n" for i in range(50_000))
     (folder / "long.csv").write_text(f"area,{NASTY}\n{rows}")
     command = f"{sys.executable} -m symbreak predict house.json long.csv | head -1"
     options = {"capture_output": True, "text": True, "timeout": 300, "cwd": folder}
     result = subprocess.run(command, shell=True, **options)
-    assert result.stdout == "price\n"
+    assert result.stdout == "price,outside\n"
     assert not result.stderr
 
 

@@ -137,12 +137,12 @@ def training_chart(
         panels = [
             confusion_chart(model, problem).properties(title=_panel(f"classes of the {name} set"))
         ]
-    columns = 3 if len(panels) < 3 else 2  # several targets stand below each other
     # cross-entropy, which makes probabilities, comes after the search and is another error
     name = "error of the search" if model.output == "softmax" else "error"
     last = _convergence(*curve, f"{name} with its ridge" if ridge else name)
-    sizes = [_sizes(size_path)] if size_path else []
-    chart = alt.concat(*panels, *sizes, last, columns=columns)
+    panels += [_sizes(size_path)] if size_path else []
+    columns = 3 if len(panels) == 2 else 2  # several targets stand below each other
+    chart = alt.concat(*panels, last, columns=columns)
     heading = alt.TitleParams(
         problem.name, subtitle=f"{model.topology} network, {model.task}", anchor="start", offset=12
     )

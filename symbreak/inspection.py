@@ -253,7 +253,8 @@ def _patterns(model: Model, X: Array, column: int) -> tuple[tuple[str, ...], Arr
 
 def _nearest(means: Array, patterns: Array, X: Array) -> Array:
     """The effect (K, q) at each sample X (K, m): that of the nearest of the patterns (n, m)."""
-    scale = np.maximum(X.std(axis=0), np.finfo(float).tiny)
+    scale = X.std(axis=0)
+    scale[scale == 0] = 1  # the same everywhere
     rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), N_POINTS)).astype(int))
     distances = (((X[rows, None] - patterns) / scale) ** 2).sum(axis=2)
     nearest: Array = means[distances.argmin(axis=1)]

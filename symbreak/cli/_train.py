@@ -307,10 +307,14 @@ def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None)
 
 def _same_columns(given: dict[str, Any], table: Table, model: Model) -> None:
     """Targets and inputs are those of a model, as far as nothing else is said."""
-    if not given["targets"]:
-        given["targets"] = [*model.target_names] or default_targets(table, given["ignore"])
-    given["like"] = model.encoding
     wanted = model.encoding.names if model.encoding else model.feature_names
+    if not given["targets"]:
+        taken = [*given["ignore"], *wanted]
+        left = [name for name in table.names if name not in taken]
+        if wanted and model.classes and len(left) > 1:  # it does not know what they are called
+            raise ValueError(f"--target must say which column holds the classes: {few(left)}.")
+        given["targets"] = [*model.target_names] or default_targets(table, taken)
+    given["like"] = model.encoding
     inputs = [name for name in table.names if name not in given["targets"]]
     if wanted:
         choose_columns(str(table.path), inputs, wanted)

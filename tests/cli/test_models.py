@@ -594,6 +594,17 @@ def test_a_network_is_refitted_to_new_data_and_compared_with_what_it_was(tmp_pat
         run("train", tmp_path / "other.csv", "--from", old, "--target", "v")
 
 
+def test_a_network_of_classes_is_not_refitted_to_another_column(tmp_path):
+    data, model = tmp_path / "data.csv", tmp_path / "model.json"
+    rows = (f"{'yes' if i % 3 else 'no'},{i % 7},{i}.5" for i in range(40))
+    data.write_text("\n".join(["kind,x,y", *rows]))
+    usual = ("--hidden", "2", "-n", "100")
+    run("train", data, "--target", "kind", "--ignore", "y", *usual, "--out", model)
+    with pytest.raises(ValueError, match="--target must say which column holds the classes: kind"):
+        run("train", data, "--from", model, "-n", "100")
+    assert "classification" in run("train", data, "--from", model, "--ignore", "y", "-n", "100")
+
+
 def test_compare_takes_and_writes_files_of_one_kind(folder):
     model, arrays = folder / "house.json", folder / "house.npz"
     np.savez(arrays, np.eye(2))

@@ -354,6 +354,8 @@ def _keep(
         return
     console.print()
     _scores.print_scores(model, recorded_scores(model) or scores(model, problem), heading)
+    if (reason := model.origin.get("no_error_bars")) is not None:
+        console.print(f"There are no error bars: {shown(reason)}.")
     if problem.ridge.sets_itself and is_constant(model, problem):
         console.print("It predicts the same for all rows. If they are no noise, try --alpha 0.01.")
     if out is not None:

@@ -238,7 +238,10 @@ class EvolvedNetwork(BaseEstimator):
             _check_n_features(self, X, reset=False)  # before a warning about names
         if self._encoding is not None:
             validate_data(self, X, reset=options.pop("reset", True), skip_check_array=True)
-            encoded = self._encoding(_columns(X))
+            with warnings.catch_warnings():
+                if reset:  # what is rare there
+                    warnings.simplefilter("ignore")
+                encoded = self._encoding(_columns(X))
             check = check_X_y if y else check_array
             return check(encoded, *y, dtype=np.float64, estimator=self, **options)
         check_columns("X", X)

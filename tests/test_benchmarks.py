@@ -34,6 +34,7 @@ MOMENTS = {
         "--repeats 1",
     ),
     "cluster": ({"STUDY": LITTLE, "SECONDS": 0.1}, "--workers 1 --seconds 0.01"),
+    "control": ({"BUDGET": 150}, "--repeats 1"),
     "ensembles": ({"STARTS": 2, "FEW": 2}, "--repeats 2"),
     "error_bars": ({"SIZES": (8,), "TABLES_OF_NOISE": 1}, "run --only noise"),
     "generalisation": ({"FOLDS": 2, "NETS": ((2,),), "MLPS": ()}, "run --data iris --repeats 1"),

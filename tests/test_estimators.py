@@ -18,12 +18,14 @@ import joblib
 import pandas as pd
 from joblib.parallel import ThreadingBackend
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from symbreak import Model
@@ -496,10 +498,14 @@ def raw_frame():
 
 
 @quickly
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_levels_booleans_dates_and_gaps_of_frames_are_inputs(kind):
     frame, y = raw_frame()
-    given = frame if kind == "pandas" else pytest.importorskip("polars").from_pandas(frame)
+    given = frame
+    if kind == "polars":
+        given = pytest.importorskip("polars").from_pandas(frame)
+    elif kind == "pyarrow":
+        given = pytest.importorskip("pyarrow").Table.from_pandas(frame)
     model = fitted(EvolvedMLPRegressor, given, y, max_evaluations=1_500, warm_start=True)
     assert model.score(given, y) > 0.99
     assert model.feature_names_in_.tolist() == ["grade", "ok", "x", "day"]
@@ -510,10 +516,21 @@ def test_levels_booleans_dates_and_gaps_of_frames_are_inputs(kind):
         model.predict(new)
     assert len(warned) == 1
     with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(given[["ok", "grade", "x", "day"]])
+        model.predict(frame[["ok", "grade", "x", "day"]])
     more = frame.assign(grade=np.where(frame.index % 9, frame["grade"].astype(str), "d"))
     model.set_params(max_evaluations=10).fit(more, y)  # a level more: the rest goes on
     assert model.score(more, y) > 0.7
+
+
+@quickly
+def test_a_column_transformer_may_encode_instead():
+    frame, y = raw_frame()
+    words = ColumnTransformer(
+        [("words", OneHotEncoder(), ["grade"]), ("numbers", SimpleImputer(), ["ok", "x"])]
+    )
+    model = make_pipeline(words, EvolvedMLPRegressor(max_evaluations=400, random_state=0))
+    assert model.fit(frame, y).score(frame, y) > 0.5
+    assert model[-1].model_.encoding is None
 
 
 @quickly

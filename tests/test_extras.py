@@ -14,7 +14,8 @@ from tests.pages.blocks import ROOT, load_module
 
 SCRIPT = """
 import importlib, pkgutil, sys
-for name in ("altair", "vl_convert", "jinja2", "sklearn", "onnx", "pyarrow", "distributed"):
+OTHERS = ("sklearn", "onnx", "pyarrow", "distributed", "gymnasium")
+for name in ("altair", "vl_convert", "jinja2", *OTHERS):
     sys.modules[name] = None
 import symbreak
 for name in symbreak.__all__:

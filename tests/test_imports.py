@@ -26,7 +26,7 @@ LAYERS = [
     {"optimizers", "export", "inspection"},
     {"methods", "_polish"},
     {"objectives"},
-    {"control"},
+    {"control", "environments"},
     {"training"},
     {"estimators", "experiments"},
     {"analysis"},

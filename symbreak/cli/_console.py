@@ -20,6 +20,7 @@ CHARTS = CHART_FORMATS
 #: Which extra brings a module.
 EXTRAS = {
     **dict.fromkeys(("altair", "vl_convert", "jinja2", "markupsafe"), "report"),
+    "gymnasium": "control",
     **dict.fromkeys(("dask", "distributed"), "cluster"),
 }
 

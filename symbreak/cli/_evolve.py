@@ -19,6 +19,7 @@ from symbreak._support.workers import WorkerProcesses
 from symbreak.cli._console import CHARTS, check_out, console, import_here, shown
 from symbreak.cli._train import hidden_sizes, shell_words
 from symbreak.control import CONTROL, control_fitness
+from symbreak.environments import Environment, environment_fitness
 from symbreak.objectives import Fitness
 from symbreak.training import Progress
 
@@ -31,7 +32,8 @@ def evolve_command(
         str,
         typer.Argument(
             metavar="PROBLEM_OR_FUNCTION",
-            help=f"One of {', '.join(CONTROL)}; or a function of a network, as module:function.",
+            help=f"One of {', '.join(CONTROL)}; an environment of Gymnasium, as Acrobot-v1; or a "
+            "function of a network, as module:function.",
         ),
     ],
     inputs: Annotated[int | None, _OWN(metavar="N", help="Numbers that a network sees")] = None,
@@ -97,6 +99,10 @@ def evolve_command(
             n, usual = len(CONTROL[source].inputs), CONTROL[source].hidden
             topology = Topology((n, *(layers or usual), 1), **net)
             fitness = control_fitness(source, topology=topology, executor=executor, **own)
+        elif ":" not in source:
+            if inputs or maximize or noisy or vectorized or timeout:
+                raise ValueError(f"{source} is an environment: it says what goes in and out.")
+            fitness = _environment(source, layers, net, {"executor": executor, **own})
         else:
             function = _function(source)
             if inputs is None:
@@ -151,12 +157,23 @@ def evolve_command(
         raise typer.Exit(130)
 
 
+def _environment(source: str, layers: Any, net: dict[str, Any], own: dict[str, Any]) -> Fitness:
+    """The fitness of an environment of Gymnasium."""
+    try:
+        found = Environment(source)
+    except ValueError as none:
+        error = unknown("problem of control", source, CONTROL)
+        raise ValueError(
+            f"{error} Nor is it an environment ({none}) A function of yours is module:function, "
+            "such as mine:fitness."
+        ) from None
+    topology = Topology((found.n_inputs, *(layers or (8,)), found.n_outputs), **net)
+    return environment_fitness(source, topology=topology, **own)
+
+
 def _function(source: str) -> Any:
     """The function of ``module:function``."""
-    module, colon, name = source.partition(":")
-    if not colon:
-        error = unknown("problem of control", source, CONTROL)
-        raise ValueError(f"{error} A function of yours is module:function, such as mine:fitness.")
+    module, _, name = source.partition(":")
     import_here([module])
     found = getattr(importlib.import_module(module), name, None)
     if not callable(found):

@@ -15,7 +15,8 @@ from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array, check_callable, check_kind, check_path
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.state import load_state, save_state
-from symbreak.control import control_fitness
+from symbreak.control import CONTROL, control_fitness
+from symbreak.environments import environment_fitness
 from symbreak.methods import check_settings
 from symbreak.objectives import Fitness
 from symbreak.topology import Topology
@@ -93,7 +94,8 @@ def evolve(
     Args:
         fitness: A function of one network, ``network(observation) -> action``, to a number; of a
             whole population if ``vectorized``; or a ``Fitness``, which brings all that
-            belongs to it; or the name of a problem of control, which brings its target.
+            belongs to it; or the name of a problem of control or of an environment of
+            Gymnasium, which brings its target.
         topology: Of the networks, output weights included.
         method: A registered name; ``"auto"`` is CMA-ES with a small population and restarts.
         hidden: Of a problem by name: sizes of hidden layers, instead of a topology.
@@ -174,7 +176,7 @@ def _fitness_of(fitness: Callable[..., Any] | Fitness | str, options: dict[str, 
     if isinstance(fitness, Fitness):
         return fitness
     if isinstance(fitness, str):
-        return control_fitness(fitness, **given)
+        return (control_fitness if fitness in CONTROL else environment_fitness)(fitness, **given)
     net = check_kind("topology", given.pop("topology", None), Topology, "as Topology((4, 6, 1))")
     return Fitness(fitness, net, **given)
 

@@ -596,6 +596,12 @@ def test_a_network_is_refitted_to_new_data_and_compared_with_what_it_was(tmp_pat
     (tmp_path / "other.csv").write_text("u,v\n" + "1,2\n3,5\n" * 9)
     with pytest.raises(ValueError, match=r"lacks columns that are needed: .*grade"):
         run("train", tmp_path / "other.csv", "--from", old, "--target", "v")
+    for options, message in (
+        (("--hidden", "3"), "--from must have the hidden layers of the problem"),
+        (("-m", "DE-SB"), "--from begins with a polish, and DE-SB has none"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run("train", tmp_path / "new.csv", "--from", old, *options)
 
 
 def test_compare_takes_and_writes_files_of_one_kind(folder):

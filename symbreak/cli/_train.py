@@ -48,6 +48,7 @@ from symbreak.problems._files import Table, default_targets
 from symbreak.topology import MAX_SIZE
 from symbreak.training._committee import check_networks, split
 from symbreak.training._recipe import make_plan, usual_evaluations
+from symbreak.training._train import continued
 
 DEFAULT_METHOD = "auto"
 #: What Python calls an option, and an example of it.
@@ -57,6 +58,7 @@ OPTIONS = {
     "seed": "--seed 1",
     "threads": "--threads 2",
     "alpha": "--alpha 0.01",
+    "initial": "--from model.json",
     "n_networks": "--networks 4",
     "max_neurons": "--max-neurons 20",
 }
@@ -209,7 +211,7 @@ def train_command(
     }
     names = list(dict.fromkeys(method))
     with shell_words():
-        _check_methods(problem, names, options)
+        _check_methods(problem, names, options, previous, chooses)
         n = check_networks(problem, networks, max_neurons, averages=True, chooses=chooses)
     options |= {"n_networks": n if networks else None, "max_neurons": max_neurons}
     options["hidden"] = "auto" if chooses else None
@@ -231,16 +233,26 @@ def train_command(
         raise typer.Exit(130)
 
 
-def _check_methods(problem: Problem, names: list[str], options: dict[str, Any]) -> None:
+def _check_methods(
+    problem: Problem,
+    names: list[str],
+    options: dict[str, Any],
+    previous: Model | None,
+    chooses: bool,
+) -> None:
     """All is right, or nothing starts."""
     objective = LeastSquares(problem)
+    if previous is not None:
+        continued(previous, problem, "auto" if chooses else None)
     check_threads(options["threads"])
     check_count("seed", options["seed"], 0)
     for name in names:
         budget = usual_evaluations(objective)
         if options["max_evaluations"] is not None:
             budget = check_count("max_evaluations", options["max_evaluations"], 1)
-        make_plan(objective, name, budget, population_size=options["population_size"])
+        plan = make_plan(objective, name, budget, population_size=options["population_size"])
+        if previous is not None and plan.polish == "none":
+            raise ValueError(f"--from begins with a polish, and {name} has none; use auto.")
 
 
 def _check_files(out: Path | None, plot: Path | None, page: Path | None) -> None:
@@ -307,10 +319,14 @@ def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None)
 
 def _same_columns(given: dict[str, Any], table: Table, model: Model) -> None:
     """Targets and inputs are those of a model, as far as nothing else is said."""
-    if not given["targets"]:
-        given["targets"] = [*model.target_names] or default_targets(table, given["ignore"])
-    given["like"] = model.encoding
     wanted = model.encoding.names if model.encoding else model.feature_names
+    if not given["targets"]:
+        taken = [*given["ignore"], *wanted]
+        left = [name for name in table.names if name not in taken]
+        if wanted and model.classes and len(left) > 1:  # it does not know what they are called
+            raise ValueError(f"--target must say which column holds the classes: {few(left)}.")
+        given["targets"] = [*model.target_names] or default_targets(table, taken)
+    given["like"] = model.encoding
     inputs = [name for name in table.names if name not in given["targets"]]
     if wanted:
         choose_columns(str(table.path), inputs, wanted)
@@ -377,6 +393,8 @@ def _keep(
         console.print(best.record.size_in_words)
     console.print()
     _scores.print_scores(model, recorded_scores(model) or scores(model, problem), heading)
+    if (reason := model.origin.get("no_error_bars")) is not None:
+        console.print(f"There are no error bars: {shown(reason)}.")
     if problem.ridge.sets_itself and is_constant(model, problem):
         console.print("It predicts the same for all rows. If they are no noise, try --alpha 0.01.")
     if out is not None:

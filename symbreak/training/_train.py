@@ -146,7 +146,7 @@ def train(
     check_settings(method, settings, train.__kwdefaults__ or ())
     if isinstance(initial, Model):
         check_kind("problem", problem, Problem, "to begin with a model")
-        problem, initial = _continued(initial, problem, hidden)  # type: ignore[arg-type]
+        problem, initial = continued(initial, problem, hidden)  # type: ignore[arg-type]
         n_networks, hidden = n_networks or (1 if initial.ndim == 1 else len(initial)), None
     if isinstance(problem, Problem):  # before the clock starts
         prepare_kernels()
@@ -192,7 +192,7 @@ def _chooses_size(hidden: str | None, own: bool, initial: ArrayLike | None) -> b
     return True
 
 
-def _continued(model: Model, problem: Problem, hidden: str | None) -> tuple[Problem, Array]:
+def continued(model: Model, problem: Problem, hidden: str | None) -> tuple[Problem, Array]:
     """The problem, and where its training begins from a model of other data.
 
     Layers that may be chosen stay as they are, and so does the ridge that was chosen with them.

@@ -40,17 +40,17 @@ def contestant(name: str, task: str, net: Net = ()) -> BaseEstimator:
     if name in MLPS:
         return _mlp(name.split()[1], regression, net)
     if name == "linear" and regression:
-        return _searched(Ridge(), {"alpha": [0.01, 0.1, 1, 10, 100, 1000]}, regression)
+        return searched(Ridge(), {"alpha": [0.01, 0.1, 1, 10, 100, 1000]}, regression)
     if name == "linear":
         grid = {"C": [0.001, 0.01, 0.1, 1, 10, 100]}
-        return _searched(LogisticRegression(max_iter=2000), grid, regression)
+        return searched(LogisticRegression(max_iter=2000), grid, regression)
     if name == "neighbours":
         neighbours = KNeighborsRegressor if regression else KNeighborsClassifier
         grid = {"n_neighbors": [1, 3, 5, 9, 15, 25], "weights": ["uniform", "distance"]}
-        return _searched(neighbours(), grid, regression, scoring=None)
+        return searched(neighbours(), grid, regression, scoring=None)
     boosting = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
     grid = {"min_samples_leaf": [5, 20], "learning_rate": [0.05, 0.1]}
-    return _searched(boosting(random_state=0), grid, regression)
+    return searched(boosting(random_state=0), grid, regression)
 
 
 def _mlp(solver: str, regression: bool, net: Net) -> BaseEstimator:
@@ -59,12 +59,12 @@ def _mlp(solver: str, regression: bool, net: Net) -> BaseEstimator:
         hidden_layer_sizes=net, activation="tanh", solver=solver
     )
     if solver == "lbfgs":
-        return _searched(mlp.set_params(max_iter=1000), LBFGS, regression)
+        return searched(mlp.set_params(max_iter=1000), LBFGS, regression)
     # the default rate, 0.001, is far from done after 500 epochs on some hundred samples
-    return _searched(mlp.set_params(max_iter=300, learning_rate_init=0.01), ADAM, regression)
+    return searched(mlp.set_params(max_iter=300, learning_rate_init=0.01), ADAM, regression)
 
 
-def _searched(
+def searched(
     model: BaseEstimator, grid: Grid, regression: bool, scoring: str | None = "likelihood"
 ) -> BaseEstimator:
     """Settings by cross-validation; of classifiers by log-loss, which is finer than accuracy."""

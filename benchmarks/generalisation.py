@@ -13,18 +13,17 @@ is there, so a run may be stopped and started again, or several share the work.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import _kept
 from _datasets import SOURCES, Data
 from _generalisation_page import MLPS, OTHERS, OURS, PAGE, RESULTS, filled
 from _generalisation_rivals import Net, contestant
 from _tasks import loadable
-from _timing import Row, environment
-from filelock import FileLock
+from _timing import Row
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from threadpoolctl import threadpool_limits
@@ -73,21 +72,9 @@ def scored(job: Job, data: Data) -> Row:
     return row
 
 
-def read() -> list[Row]:
-    return json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-
-
-def add(row: Row) -> None:
-    """Keep a row, beside those that other processes have added."""
-    with FileLock(RESULTS.with_suffix(".lock")):
-        rows = [*read(), row]
-        order = {name: i for i, name in enumerate(SOURCES)}
-        rows.sort(key=lambda r: (order[str(r["data"])], r["method"], r["net"], r["fold"]))
-        lines = ",\n".join(json.dumps(r) for r in rows)
-        text = f'{{"environment": {json.dumps(environment())},\n"rows": [\n{lines}\n]}}\n'
-        new = RESULTS.with_suffix(".new")
-        new.write_text(text)
-        new.replace(RESULTS)
+def place(row: Row) -> tuple[object, ...]:
+    """Where a score stands among the others."""
+    return list(SOURCES).index(str(row["data"])), row["method"], row["net"], row["fold"]
 
 
 def run(names: list[str], repeats: int, minutes: float) -> None:
@@ -96,9 +83,9 @@ def run(names: list[str], repeats: int, minutes: float) -> None:
     for job in jobs(names, repeats):
         if time.monotonic() > end:
             return
-        if any(all(row[key] == value for key, value in job._asdict().items()) for row in read()):
+        if _kept.has(RESULTS, job._asdict()):
             continue
-        add(row := scored(job, data[job.data]))
+        _kept.add(RESULTS, row := scored(job, data[job.data]), place)
         print(*job, f"{row['score']:.3f}", f"{row['seconds']} s", flush=True)
 
 

@@ -62,7 +62,9 @@ from symbreak.problems import Encoding, Problem
 from symbreak.problems._cells import is_plain
 from symbreak.problems._problem import Task
 from symbreak.problems._tables import short
+from symbreak.topology import Topology
 from symbreak.training import RunRecord, train
+from symbreak.training._committee import split
 from symbreak.training._last_step import log_loss, n_effective_parameters
 
 __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
@@ -70,7 +72,7 @@ __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
 Samples = tuple[Array, NDArray[Any], Array | None]  # inputs, targets, weights
 Names = tuple[str, ...]
 
-#: Hidden neurons, if nothing else is said.
+#: Hidden neurons where they are not chosen: of an autoencoder, and of a search without restarts.
 NEURONS = 5
 #: Longer than anybody waits; an integer may be too large for a float.
 MAX_TIME = 1e9
@@ -83,8 +85,10 @@ PARAMETERS = """
     them at random).
 
     Args:
-        hidden_layer_sizes: Neurons of each hidden layer, or of the only one. By default there is
-            one with 5; with fewer in an autoencoder of up to 5 inputs, one less than these.
+        hidden_layer_sizes: Neurons of each hidden layer, or of the only one. ``"auto"`` chooses
+            them by how well networks of several sizes predict samples that they have not seen
+            (docs/size.md). An autoencoder has 5 then, or one less than up to 5 inputs; and 5 have
+            those of a method that has no restarts.
         activation: Of the hidden neurons: ``"tanh"``, ``"sin"``, ``"softsign"``, ``"logistic"`` or
             ``"relu"``.
         method: ``"auto"``: short searches with symmetry breaking, each followed by a polish, until
@@ -102,6 +106,9 @@ PARAMETERS = """
         early_stopping: Keep samples for validation, and choose the network that is best on them.
         validation_fraction: Their share; stratified for classes.
         output_shift: Whether the outputs have a shift (an intercept).
+        n_networks: Different networks are averaged into one, so many at most: by default 8 of a
+            size that was chosen, else 1.
+        max_neurons: Hidden neurons of the result at most, whatever it is made of.
         categorical_features: Columns of levels. ``"from_dtype"``: those of frames (of pandas,
             polars or pyarrow) that hold text or categories. Or indices, names or a mask of columns
             that are levels, too. Levels, dates and missing values become inputs by an ``Encoding``
@@ -135,8 +142,12 @@ PARAMETERS = """
             in it if ``alpha`` is a number; those of ``"auto"`` change the ridge as they go, so that
             their losses cannot be compared. Cross-entropy is never in it.
         n_evaluations_: Evaluations done.
+        size_path_: What was tried where the size was chosen: hidden layers, their mean loss on
+            samples that were not shown, its standard error, and the ridge.
+        members_: The networks whose mean the model is; one, if it is no committee.
         alpha_: The ridge.
-        n_effective_parameters_: Number of parameters that the data determine.
+        n_effective_parameters_: Number of parameters that the data determine, of the first member;
+            NaN for classes where they are too many to be counted in seconds.
         coefs_: Weights of each layer, output layer included, for inputs and targets in raw units.
         intercepts_: Shifts of each layer, likewise. Where inputs are far from 0, compared with
             their spread, rounding is finer in ``model_``, which normalises first.
@@ -151,7 +162,11 @@ class EvolvedNetwork(BaseEstimator):
     _task: Task
     _n_fits = 0  # in a row, by warm starts
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012  (scikit-learn's way)
-        "hidden_layer_sizes": [None, "array-like", Interval(Integral, 1, None, closed="left")],
+        "hidden_layer_sizes": [
+            StrOptions({"auto"}),
+            "array-like",
+            Interval(Integral, 1, None, closed="left"),
+        ],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "method": [str],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
@@ -160,6 +175,8 @@ class EvolvedNetwork(BaseEstimator):
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "output_shift": ["boolean"],
+        "n_networks": [None, Interval(Integral, 1, None, closed="left")],
+        "max_neurons": [None, Interval(Integral, 1, None, closed="left")],
         "categorical_features": [None, StrOptions({"from_dtype"}), "array-like"],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
@@ -169,7 +186,7 @@ class EvolvedNetwork(BaseEstimator):
 
     def __init__(
         self,
-        hidden_layer_sizes: Any = None,
+        hidden_layer_sizes: Any = "auto",
         activation: str = "tanh",
         *,
         method: str = "auto",
@@ -179,6 +196,8 @@ class EvolvedNetwork(BaseEstimator):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         output_shift: bool = True,
+        n_networks: int | None = None,
+        max_neurons: int | None = None,
         categorical_features: Any = "from_dtype",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -194,6 +213,8 @@ class EvolvedNetwork(BaseEstimator):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.output_shift = output_shift
+        self.n_networks = n_networks
+        self.max_neurons = max_neurons
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -238,7 +259,10 @@ class EvolvedNetwork(BaseEstimator):
             _check_n_features(self, X, reset=False)  # before a warning about names
         if self._encoding is not None:
             validate_data(self, X, reset=options.pop("reset", True), skip_check_array=True)
-            encoded = self._encoding(_columns(X))
+            with warnings.catch_warnings():
+                if reset:  # what is rare there
+                    warnings.simplefilter("ignore")
+                encoded = self._encoding(_columns(X))
             check = check_X_y if y else check_array
             return check(encoded, *y, dtype=np.float64, estimator=self, **options)
         check_columns("X", X)
@@ -291,6 +315,9 @@ class EvolvedNetwork(BaseEstimator):
                 initial=previous,
                 executor=self._executor(),
                 callback=show,
+                hidden="auto" if self._chooses_size else None,
+                n_networks=self.n_networks,
+                max_neurons=self.max_neurons,
             )
         self._learn(problem, record)
         return self
@@ -339,10 +366,15 @@ class EvolvedNetwork(BaseEstimator):
             encoding=self._encoding,
         )
 
+    @property
+    def _chooses_size(self) -> bool:
+        """Whether the training chooses; a code is as long as it is told to be."""
+        return isinstance(self.hidden_layer_sizes, str) and self._task != "autoencoding"
+
     def _hidden(self, n_inputs: int) -> tuple[int, ...]:
         """Sizes of the hidden layers; by default a code is shorter than what it stands for."""
         sizes = self.hidden_layer_sizes
-        if sizes is None:
+        if isinstance(sizes, str):
             most = max(n_inputs - 1, 1) if self._task == "autoencoding" else NEURONS
             return (min(NEURONS, most),)
         return tuple(sizes) if np.iterable(sizes) else (sizes,)
@@ -361,10 +393,13 @@ class EvolvedNetwork(BaseEstimator):
                 f"warm_start polishes the previous network, and method={self.method!r} is a search "
                 "alone. Set method='auto'."
             )
-        if previous.topology != problem.topology and self._encoding is None:
+        ours, theirs = split(previous)[0].topology, problem.topology
+        if self._chooses_size:  # it stays
+            theirs = Topology((theirs.n_inputs, *ours.hidden, theirs.n_outputs), theirs.activation)
+        if ours != theirs and self._encoding is None:
             raise ValueError(
                 "warm_start can only be used with the inputs, layers and outputs of the previous "
-                f"call to fit. Previously {previous.topology}, now {problem.topology}."
+                f"call to fit. Previously {ours}, now {theirs}."
             )
 
     def _executor(self) -> Executor | None:
@@ -384,6 +419,7 @@ class EvolvedNetwork(BaseEstimator):
                 "max_time, or look for extreme values in the data."
             )
         self.model_, self.alpha_ = record.model, record.alpha
+        self.members_, self.size_path_ = record.members, record.size_path
         self.loss_curve_, self.n_evaluations_ = record.errors, record.n_evaluations
         self.confidence_ = record.agreement
         self.n_effective_parameters_ = n_effective_parameters(problem, record)

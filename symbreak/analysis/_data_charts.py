@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ N_CURVE, GRID, ROWS = 300, 32, 80
 SIDE = WIDTH - 40  # of a square panel
 #: Share of the targets that an interval holds.
 COVERAGE = 0.9
+
+Size = tuple[tuple[int, ...], float, float, float]  # layers, loss, standard error, ridge
 
 SETS = {"training": "#7f868d", "validation": "#d55e00", "test": "#1a7fc1"}
 CLASS_COLORS = ("#7f868d", "#1a7fc1", "#b8860b", "#009e73", "#cc79a7", "#d55e00")
@@ -108,6 +111,7 @@ def training_chart(
     errors: Array,
     *,
     with_ridge: bool | None = None,
+    size_path: Sequence[Size] = (),
 ) -> alt.TopLevelMixin:
     """Draw a model beside its data, and the errors of the run that found it.
 
@@ -121,6 +125,7 @@ def training_chart(
         errors: To what.
         with_ridge: Whether the ridge is in them, as in those of a record; by default if the
             problem has one.
+        size_path: What was tried where the size was chosen, as in a record.
     """
     check_kind("model", model, Model, "such as record.model")
     check_kind("problem", problem, Problem, "as load_problem makes")
@@ -136,11 +141,30 @@ def training_chart(
     # cross-entropy, which makes probabilities, comes after the search and is another error
     name = "error of the search" if model.output == "softmax" else "error"
     last = _convergence(*curve, f"{name} with its ridge" if ridge else name)
-    chart = alt.concat(*panels, last, columns=columns)
+    sizes = [_sizes(size_path)] if size_path else []
+    chart = alt.concat(*panels, *sizes, last, columns=columns)
     heading = alt.TitleParams(
         problem.name, subtitle=f"{model.topology} network, {model.task}", anchor="start", offset=12
     )
     return styled(chart.properties(title=heading))
+
+
+def _sizes(path: Sequence[Size]) -> Any:
+    """Loss over sizes, in their order, with a standard error to either side."""
+    frame = pd.DataFrame(
+        {
+            "neurons": ["-".join(map(str, hidden)) for hidden, *_ in path],
+            "loss": [loss for _, loss, *_ in path],
+            "low": [loss - error for _, loss, error, _ in path],
+            "high": [loss + error for _, loss, error, _ in path],
+        }
+    )
+    x = alt.X("neurons:N", title="hidden neurons", sort=None, axis=alt.Axis(labelAngle=0))
+    base = alt.Chart(frame, width=WIDTH, height=HEIGHT).encode(x=x)
+    title = "loss of samples not shown"
+    bars = base.mark_rule(color=FITTED).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+    points = base.mark_circle(size=40, color=FITTED).encode(y="loss:Q")
+    return alt.layer(bars, points).properties(title=_panel("how many hidden neurons?"))
 
 
 def network_chart(model: Model) -> alt.TopLevelMixin:

@@ -100,7 +100,7 @@ def _say(comparison: networks.Comparison, path: Path, anchor: Path) -> None:
     """Distances, and below them the neurons that stand for the first, second, ... of the anchor."""
     nearest = "the nearest replica" if comparison.proven else "nearest as far as sweeps can tell"
     distances = f"{comparison.distance_before:.4g} before, {comparison.distance:.4g} after"
-    console.print(f"{shown(path.name)}: {distances} ({nearest} to {shown(anchor.name)})")
+    console.print(f"{shown(path.name)}: distance {distances} ({nearest} to {shown(anchor.name)})")
     layers = zip(comparison.orders, comparison.signs, comparison.agreement, strict=True)
     for h, (order, sign, agreement) in enumerate(layers, start=1):
         neurons = [f"{'-' if s < 0 else ''}{j + 1}" for j, s in zip(order, sign, strict=True)]
@@ -130,4 +130,4 @@ def _say_changes(layer: str, names: list[str], before: Array, after: Array) -> N
         moved = np.linalg.norm(new - old) / np.maximum(np.linalg.norm(old), 1e-300)
         i = int(np.abs(new - old).argmax())
         most = f", most in {shown(names[i])}: {old[i]:.3g} -> {new[i]:.3g}" if moved else ""
-        console.print(f"  {layer}, {n}: changed by {100 * moved:.2g} %{most}")
+        console.print(f"  {layer}, {n}: changed by {100 * moved:.0f} %{most}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -23,10 +24,12 @@ from symbreak._support.writing import write_text
 from symbreak.cli._console import check_out, console, shown, split_names
 from symbreak.models import Model, check_coverage
 from symbreak.problems import read_table
-from symbreak.problems._tables import Table, check_known
+from symbreak.problems._tables import Table, check_known, to_floats
 
 #: Samples that go through the network at a time.
 BLOCK = 2**16
+#: Digits of a prediction, if the data have fewer.
+LEAST_DIGITS = 6
 #: None of the columns can be left out.
 FILL_IN = "The model reads these columns: fill in the numbers, or leave the rows out."
 
@@ -57,7 +60,8 @@ def predict_command(
         typer.Option(metavar="COLUMN", help="Write this column too, to join them; a,b for more"),
     ] = None,
     digits: Annotated[
-        int | None, typer.Option(min=1, max=17, metavar="N", help="Of a number (default: all)")
+        int | None,
+        typer.Option(min=1, max=17, metavar="N", help="Of a number (default: as the file has)"),
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a text file (default: utf-8)")
@@ -95,7 +99,8 @@ def predict_command(
     outputs = _outputs(network, X, data)
     text = io.StringIO()
     writer = csv.writer(text, delimiter=table.delimiter, lineterminator="\n")
-    heading, cell = _heading(network, scores), partial(_cell, digits, table.decimal)
+    cell = partial(_cell, digits or _digits_of(table, inputs), table.decimal)
+    heading = _heading(network, scores)
     predicted = [_rows(network, outputs, scores, cell)]
     if interval is not None:
         heading += [f"{name} {end}" for name in heading for end in ("low", "high")]
@@ -113,6 +118,17 @@ def predict_command(
     else:
         write_text(out, text.getvalue())
         console.print(f"{len(outputs):,} predictions in {shown(out)}")
+
+
+def _digits_of(table: Table, names: Sequence[str]) -> int | None:
+    """The most digits of a number in columns of text; None, which is all, if there is none."""
+    texts = (table.cells(name) for name in names if table.columns[name].dtype.kind not in "biuf")
+    most = 0
+    for cells in texts:
+        numbers = np.isfinite(to_floats(cells, table.decimal))
+        digits = (re.sub(r"[eE].*|\D", "", cells[i]).lstrip("0") for i in np.flatnonzero(numbers))
+        most = max(most, *map(len, digits), 0)
+    return min(max(most, LEAST_DIGITS), 17) if most else None
 
 
 def choose_inputs(model: Model, table: Table) -> Sequence[str]:
@@ -199,5 +215,5 @@ def _outside(model: Model, X: Array, notes: Console) -> list[list[str]]:
 
 
 def _cell(digits: int | None, decimal: str, value: float) -> str:
-    text = repr(value) if digits is None else f"{value:.{digits}g}"
+    text = repr(value) if digits is None else f"{value:#.{digits}g}".rstrip(".")
     return text.replace(".", decimal)

@@ -46,7 +46,9 @@ from symbreak.objectives._least_squares import check_threads
 from symbreak.problems import read_problem, read_table
 from symbreak.problems._files import Table, default_targets
 from symbreak.topology import MAX_SIZE
+from symbreak.training._committee import check_networks, split
 from symbreak.training._recipe import make_plan, usual_evaluations
+from symbreak.training._train import continued
 
 DEFAULT_METHOD = "auto"
 #: What Python calls an option, and an example of it.
@@ -56,6 +58,9 @@ OPTIONS = {
     "seed": "--seed 1",
     "threads": "--threads 2",
     "alpha": "--alpha 0.01",
+    "initial": "--from model.json",
+    "n_networks": "--networks 4",
+    "max_neurons": "--max-neurons 20",
 }
 
 _BUILT_IN = ", ".join(problem_names())
@@ -108,7 +113,14 @@ def train_command(
     ] = None,
     hidden: Annotated[
         str | None,
-        _NETWORK("--hidden", metavar="SIZES", help="Of hidden layers, as 5,3 (default: 5)"),
+        _NETWORK("--hidden", metavar="SIZES", help="Of hidden layers, as 5,3 (default: auto)"),
+    ] = None,
+    networks: Annotated[
+        int | None,
+        _NETWORK("--networks", metavar="N", help="Averaged into one, at most (default: 8 or 1)"),
+    ] = None,
+    max_neurons: Annotated[
+        int | None, _NETWORK("--max-neurons", metavar="N", help="Hidden neurons at most, in all")
     ] = None,
     activation: Annotated[
         str | None,
@@ -182,11 +194,13 @@ def train_command(
     previous = None if start is None else Model.load(start)
     with shell_words(seed="--data-seed 1"):
         problem = _load(source, data_seed, given, previous)
+    chooses = hidden == "auto" or (hidden is None and source not in problem_names())
+    if chooses and previous is not None:  # its size stays
+        hidden = ",".join(map(str, split(previous)[0].topology.hidden))
     if previous is not None:
-        hidden = hidden or ",".join(map(str, previous.topology.hidden))
         activation = activation or previous.topology.activation.name
     with shell_words():
-        problem = _changed(problem, hidden, activation, alpha)
+        problem = _changed(problem, None if hidden == "auto" else hidden, activation, alpha)
     if max_time is not None and not max_time > 0:
         raise ValueError(f"--time must be a positive number of seconds, got {max_time:g}.")
     options: dict[str, Any] = {
@@ -197,8 +211,11 @@ def train_command(
     }
     names = list(dict.fromkeys(method))
     with shell_words():
-        _check_methods(problem, names, options)
-    _say_what(problem)
+        _check_methods(problem, names, options, previous, chooses)
+        n = check_networks(problem, networks, max_neurons, averages=True, chooses=chooses)
+    options |= {"n_networks": n if networks else None, "max_neurons": max_neurons}
+    options["hidden"] = "auto" if chooses else None
+    _say_what(problem, chooses=chooses and previous is None)
     _scores.print_extremes(problem)
     stop = threading.Event()
     with deferred_interrupts(stop.set):
@@ -216,16 +233,26 @@ def train_command(
         raise typer.Exit(130)
 
 
-def _check_methods(problem: Problem, names: list[str], options: dict[str, Any]) -> None:
+def _check_methods(
+    problem: Problem,
+    names: list[str],
+    options: dict[str, Any],
+    previous: Model | None,
+    chooses: bool,
+) -> None:
     """All is right, or nothing starts."""
     objective = LeastSquares(problem)
+    if previous is not None:
+        continued(previous, problem, "auto" if chooses else None)
     check_threads(options["threads"])
     check_count("seed", options["seed"], 0)
     for name in names:
         budget = usual_evaluations(objective)
         if options["max_evaluations"] is not None:
             budget = check_count("max_evaluations", options["max_evaluations"], 1)
-        make_plan(objective, name, budget, population_size=options["population_size"])
+        plan = make_plan(objective, name, budget, population_size=options["population_size"])
+        if previous is not None and plan.polish == "none":
+            raise ValueError(f"--from begins with a polish, and {name} has none; use auto.")
 
 
 def _check_files(out: Path | None, plot: Path | None, page: Path | None) -> None:
@@ -321,8 +348,8 @@ def hidden_sizes(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.replace("-", ",").split(",")]
     if not all(part.isdecimal() and 1 <= int(part) <= MAX_SIZE for part in parts):
         raise ValueError(
-            f"--hidden must be sizes of layers, each from 1 to {MAX_SIZE:,}, got {text!r}. "
-            "Example: --hidden 5,3."
+            f"--hidden must be auto, or sizes of layers, each from 1 to {MAX_SIZE:,}, got "
+            f"{text!r}. Example: --hidden 5,3."
         )
     return tuple(int(part) for part in parts)
 
@@ -334,10 +361,16 @@ def _number(option: str, text: str) -> float:
         raise ValueError(f"{option} must be a number or auto, got {text!r}.") from None
 
 
-def _say_what(problem: Problem) -> None:
+def _say_what(problem: Problem, *, chooses: bool) -> None:
     net = problem.topology
     if problem.description:
         console.print(f"[bold]{shown(problem.name)}[/bold]  {shown(problem.description)}")
+    if chooses:
+        console.print(
+            f"{len(problem.train):,} samples, {net.n_inputs:,} inputs; the number of hidden "
+            "neurons is chosen, --hidden 5 sets it"
+        )
+        return
     n_parameters = net.dim + (net.hidden[-1] + problem.output_shift) * net.n_outputs
     console.print(
         f"{net} network, {n_parameters:,} parameters ({net.dim:,} of them searched), "
@@ -352,6 +385,8 @@ def _keep(
     model = best.record.model
     if model is None:  # stopped before anything was found
         return
+    if best.record.size_path or len(best.record.members) > 1:
+        console.print(best.record.size_in_words)
     console.print()
     _scores.print_scores(model, recorded_scores(model) or scores(model, problem), heading)
     if problem.ridge.sets_itself and is_constant(model, problem):
@@ -381,5 +416,10 @@ def _draw(
         curve = np.array([*seen, (record.n_evaluations, seen[-1][1])])
         evaluations, errors = curve[:, 0].astype(np.int64), curve[:, 1]
     with_ridge = False if seen else None
-    save_chart(training_chart(model, problem, evaluations, errors, with_ridge=with_ridge), plot)
+    chart = training_chart(
+        *(model, problem, evaluations, errors),
+        with_ridge=with_ridge,
+        size_path=record.size_path,
+    )
+    save_chart(chart, plot)
     console.print(f"Drawn in {shown(plot)}")

@@ -26,6 +26,8 @@ ACTIVATIONS = {
 }
 #: Samples that the formulas are checked on, besides that of the user.
 CHECKS = 8
+#: What the columns of a sheet have room for, levels included.
+MAX_NEURONS = 10_000
 #: The row of the first input.
 FIRST = 4
 
@@ -38,9 +40,10 @@ def to_excel(model: Model) -> bytes:
     empty cell, a level is its name, and a date is a date.
 
     Raises:
-        ValueError: if the package openpyxl is missing.
+        ValueError: if the package openpyxl is missing, or there are more neurons than columns.
     """
-    check_model(model)
+    if (n := sum(check_model(model).topology.sizes)) > MAX_NEURONS:
+        raise ValueError(f"a workbook has room for {MAX_NEURONS:,} neurons, the model has {n:,}.")
     try:
         import openpyxl
     except ModuleNotFoundError:
@@ -102,12 +105,12 @@ class _Sheets:
         self.steps, self.numbers = map(book.create_sheet, ("calculation", "numbers"))
         for sheet, widths in (
             (self.model, (32, 24, 90)),
-            (self.steps, (44,)),
+            (self.steps, (44, *[18] * (1 + CHECKS))),
             (self.numbers, (44,)),
         ):
-            for letter, width in zip("ABC", widths, strict=False):
+            for letter, width in zip("ABCDEFGHIJ", widths, strict=False):
                 sheet.column_dimensions[letter].width = width
-        self._n_columns = 3  # of the numbers: those alone, and a gap
+        self._n_rows, self._n_columns = 1, 3  # of the numbers: those alone, and a gap
 
     def text(self, sheet: Any, row: int, column: int, text: str, font: Any = None) -> None:
         """A cell that stays text, even if it looks like a formula."""
@@ -127,10 +130,10 @@ class _Sheets:
 
     def number(self, label: str, value: float) -> str:
         """A constant, in a cell, since formulas may be cut to 15 digits; returns where it is."""
-        row = self.numbers.max_row + 1
-        self.text(self.numbers, row, 1, label)
-        self.numbers.cell(row, 2, float(value))
-        return f"numbers!$B${row}"
+        self._n_rows += 1
+        self.text(self.numbers, self._n_rows, 1, label)
+        self.numbers.cell(self._n_rows, 2, float(value))
+        return f"numbers!$B${self._n_rows}"
 
     def column(self, label: str, values: Sequence[float | str]) -> str:
         """A column of constants; returns where it is."""

@@ -21,6 +21,8 @@ TOLERANCE, MEMORY = 1e-7, 20
 #: Rows of samples whose Jacobians are in memory at once, and numbers in these at most: with 1,000
 #: classes, fewer rows.
 ROWS, NUMBERS = 256, 2**25
+#: Multiply-adds for the number of effective parameters, a few seconds.
+MAX_WORK = 1e11
 
 
 class CrossEntropy:
@@ -49,13 +51,13 @@ class CrossEntropy:
     def loss(self, x: Array) -> float:
         """Mean cross-entropy."""
         A, V = self._forward(x)[0][-1], self._output_weights(x)
-        return self._mean(_log_softmax(A @ V))
+        return self._mean(log_softmax(A @ V))
 
     def __call__(self, x: Array, alpha: float) -> tuple[float, Array]:
         """Mean cross-entropy plus the ridge over the total weight, and the gradient of that."""
         outputs, sums = self._forward(x)
         V, ridge = self._output_weights(x), alpha / self.weight * self._held * x
-        log_p = _log_softmax(outputs[-1] @ V)
+        log_p = log_softmax(outputs[-1] @ V)
         error = self._share[:, None] * (np.exp(log_p) - self._Y)
         gradients = [outputs[-1].T @ error]
         gradients += self._backward(x, outputs, sums, error @ V[: self._net.hidden[-1]].T)
@@ -86,14 +88,19 @@ class CrossEntropy:
         return np.asarray(found.x) if found.fun <= self(start, alpha)[0] else start
 
     def n_effective(self, x: Array, alpha: float) -> float:
-        """Number of parameters that the data determine, by Fisher's information."""
+        """Number of parameters that the data determine, by Fisher's information.
+
+        NaN where that would take longer than the training.
+        """
         D, q = self._net.dim, self._net.n_outputs
+        if q * len(self._X) * len(x) ** 2 > MAX_WORK:
+            return np.nan
         F = np.zeros((len(x), len(x)))
         at_once = min(ROWS, max(1, NUMBERS // (q * len(x))))
         for first in range(0, len(self._X), at_once):
             rows = slice(first, first + at_once)
             outputs, sums = self._forward(x, rows)
-            P = np.exp(_log_softmax(outputs[-1] @ self._output_weights(x)))
+            P = np.exp(log_softmax(outputs[-1] @ self._output_weights(x)))
             J = np.zeros((len(P), q, len(x)))  # of the weighted sums of the outputs
             for o in range(q):
                 J[:, o, D + o :: q] = outputs[-1]
@@ -159,6 +166,7 @@ def _with_ones(a: Array) -> Array:
     return wider
 
 
-def _log_softmax(z: Array) -> Array:
+def log_softmax(z: Array) -> Array:
+    """Logarithms of the probabilities (K, q) that weighted sums stand for."""
     z = z - z.max(axis=1, keepdims=True)
     return z - np.log(np.sum(np.exp(z), axis=1, keepdims=True))

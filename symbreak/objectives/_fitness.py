@@ -216,7 +216,7 @@ class Fitness(Objective):
         if target is not None:
             self.target = self._sign * check_real("target", target, -math.inf, math.inf)
         home = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
-        facts = (home, self.name, str(self.topology), maximize, vectorized, noisy)
+        facts = (home, self.name, str(self.topology), maximize, vectorized, noisy, episodes)
         self.digest = hashlib.sha256(repr(facts).encode()).hexdigest()
         self.failures: Counter[str] = Counter()
 
@@ -271,7 +271,8 @@ class Fitness(Objective):
     def champion(self, thetas: Array, n: int = 30) -> tuple[Array, float, float]:
         """Of networks (m, D), the best by its mean over n fresh seeds, and that mean, judged again.
 
-        The mean and its standard error are of seeds that nothing was selected by.
+        The mean and its standard error are of seeds that nothing was selected by. Those without a
+        fitness are left out, which a warning says; if all are, the mean is the worst there is.
         """
 
         def judged(of: Array, first: int) -> Array:
@@ -280,7 +281,14 @@ class Fitness(Objective):
         means = self._sign * judged(thetas, 0).mean(axis=0)
         best = thetas[int(np.argmin(np.where(np.isfinite(means), means, np.inf)))]
         values = judged(best[None], n)[:, 0]
-        return best, float(values.mean()), float(values.std(ddof=1) / math.sqrt(n))
+        if (lost := n - np.count_nonzero(np.isfinite(values))) > 0:
+            warnings.warn(
+                f"The champion has no fitness on {lost} of {n} fresh seeds.", stacklevel=4
+            )
+            values = values[np.isfinite(values)]
+        if len(values) < 2:
+            return best, float(values[0]) if len(values) else self._sign * math.inf, math.nan
+        return best, float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
 
     def model(self, theta: Array, output_weights: Array | None = None) -> Model:
         """The network of a vector (D,): hidden layers and output weights, biases of 0 if none."""

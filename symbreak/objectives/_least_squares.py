@@ -254,7 +254,7 @@ class LeastSquares(Objective):
         Those that are given are for targets 0 and 1, and rescaled here.
         """
         check_finite("theta", check_theta(theta, self.topology.dim))
-        problem, scale = self.problem, self._class_scale
+        problem, scale = self.problem, self.class_scale
         if output_weights is None:
             vector, V = self.evaluated(theta)[0], None
         else:
@@ -281,7 +281,7 @@ class LeastSquares(Objective):
         )
 
     @property
-    def _class_scale(self) -> float:
+    def class_scale(self) -> float:
         """What targets are multiplied by before output weights are fitted (Section 2)."""
         return network.CLASS_SCALE if self.problem.classes else 1.0
 
@@ -292,7 +292,7 @@ class LeastSquares(Objective):
         Errors with different ridges cannot be compared; those without are the plain ones. That of
         probabilities is by how much they differ from 0 and 1.
         """
-        problem, train, scale = self.problem, self.problem.train, self._class_scale
+        problem, train, scale = self.problem, self.problem.train, self.class_scale
         if model.output == "softmax":
             outputs = model.outputs(problem.inputs.undo(train.X))
             return network.mean_square(outputs - train.y, train.weights)
@@ -334,7 +334,7 @@ class LeastSquares(Objective):
             error=error,
             score=error,
             reason=reason,
-            output_weights=model.output_weights / self._class_scale,
+            output_weights=model.output_weights / self.class_scale,
             signature=self._signature(model),
             alpha=self.alpha,
         )
@@ -358,7 +358,7 @@ class LeastSquares(Objective):
         )
 
     def _signature(self, model: Model) -> Array:
-        return model.weighted_sums(self.problem.train.X[:MAX_SAMPLES]) / self._class_scale
+        return model.weighted_sums(self.problem.train.X[:MAX_SAMPLES]) / self.class_scale
 
     def is_same(self, better: Found, other: Found) -> bool:
         """Whether two starts ended in the same function, or both in a fit of everything.

@@ -199,7 +199,7 @@ class Encoding:
         """Inputs (K, d) of a frame, of columns by name, or of rows with the cells of ``names``.
 
         A level that training had not seen counts as one of the others, or, if it had none, as the
-        most frequent one; a warning names it.
+        most frequent one; a warning names it, and columns with gaps where training had none.
 
         Raises:
             ValueError: if a column is missing, or holds what it did not in training.
@@ -217,7 +217,15 @@ class Encoding:
                 "levels, or as the most frequent one where training had no others.",
                 stacklevel=4,
             )
-        return np.column_stack([codes for codes, _ in found])
+        codes = np.column_stack([codes for codes, _ in found])
+        pairs = zip(self.columns, np.isnan(codes).T, strict=True)
+        if gaps := [column.name for column, lost in pairs if lost.any() and not column.missing]:
+            warnings.warn(
+                f"Missing values where training had none: {', '.join(short(gaps))}; filled with "
+                "the median, or the most frequent level.",
+                stacklevel=4,
+            )
+        return codes
 
     def inputs(self, codes: Array) -> Array:
         """Inputs (K, d) for codes (K, n)."""

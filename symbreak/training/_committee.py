@@ -43,9 +43,17 @@ MEASURED = ("error", "scores", "no_error_bars")
 
 
 def check_networks(
-    problem: object, n_networks: int | None, max_neurons: int | None, *, averages: bool
+    problem: object,
+    n_networks: int | None,
+    max_neurons: int | None,
+    *,
+    averages: bool,
+    chooses: bool = False,
 ) -> int:
-    """How many networks there may be in a committee; one by default."""
+    """How many networks there may be in a committee; one by default.
+
+    Of networks whose size is to be chosen, as many as are asked for.
+    """
     n = 1 if n_networks is None else check_count("n_networks", n_networks, 1)
     if n > 1 and not averages:
         raise ValueError(
@@ -55,6 +63,8 @@ def check_networks(
     if max_neurons is None or not isinstance(problem, Problem):
         return n
     bound, own = check_count("max_neurons", max_neurons, 1), sum(problem.topology.hidden)
+    if chooses:
+        return n
     if own > bound:
         raise ValueError(
             f"max_neurons must be at least the {own} neurons of a {problem.topology} network, got "
@@ -106,6 +116,34 @@ def join(models: Sequence[Model], shares: Array) -> Model:
         | {"networks": len(models)},
         error_bars=None,
     )
+
+
+def split(model: Model) -> list[Model]:
+    """The networks whose mean a committee is, with equal shares; of any other model, itself."""
+    n, net = model.origin.get("networks", 1), model.topology
+    if not isinstance(n, int) or n < 2 or any(size % n for size in net.hidden):
+        return [model]
+    hidden = [size // n for size in net.hidden]
+    members = []
+    for i in range(n):
+        parts = []
+        for h, layer in enumerate(net.layers(model.theta)):
+            rows = layer[i * hidden[h] : (i + 1) * hidden[h]]
+            first = 0 if h == 0 else i * hidden[h - 1]
+            last = net.n_inputs if h == 0 else first + hidden[h - 1]
+            parts += [np.hstack([rows[:, first:last], rows[:, -1:]]).ravel()]
+        V = n * model.output_weights[i * hidden[-1] : (i + 1) * hidden[-1]]
+        members.append(
+            replace(
+                model,
+                topology=Topology((net.n_inputs, *hidden, net.n_outputs), net.activation),
+                theta=np.concatenate(parts),
+                output_weights=np.vstack([V, model.output_weights[net.hidden[-1] :]]),
+                error_bars=None,
+                origin={key: value for key, value in model.origin.items() if key != "networks"},
+            )
+        )
+    return members
 
 
 def _check_alike(first: Model, other: Model) -> None:
@@ -160,11 +198,12 @@ def with_committee(
 def others(founds: Sequence[Found], theta: Array) -> list[Found]:
     """The best end in each optimum but that of ``theta``, the better first, without the hopeless.
 
+    Where that was polished once more, after its start, it is in the best of them.
     Starts that were cut short, or given up on their way, are none.
     """
     ended = [found for found in founds if found.optimum >= 0 and found.output_weights.size]
     ended.sort(key=lambda found: (found.optimum, found.score))
-    own = {found.optimum for found in ended if np.array_equal(found.theta, theta)}
+    own = {found.optimum for found in ended if np.array_equal(found.theta, theta)} or {0}
     best: dict[int, Found] = {}
     for found in ended:
         best.setdefault(found.optimum, found)

@@ -147,17 +147,19 @@ def evolve(
         **settings,
     )
     file = None if checkpoint is None else check_path("checkpoint", checkpoint)
-    if file is not None and file.exists():
-        run = _resumed(run, file)
+    if file is not None:
+        run = _resumed(run, file) if file.exists() else run
+        save_state(file, run.state())  # now, if it cannot be written
     search = run.search
     clock = Clock(max_time, reserve=False)
     with deferred_interrupts(clock.stop), one_blas_thread():
         record = run_to_its_end(run, clock, clock.left, _told(fitness, callback, run, file))
-        if file is not None and run.finished:
-            file.unlink(missing_ok=True)
-        elif file is not None:
+        if file is not None and not run.finished:
             save_state(file, run.state())
-        return _finished(fitness, record, search.finalists)
+        evolved = _finished(fitness, record, search.finalists)
+        if file is not None and run.finished:  # not before all is judged
+            file.unlink(missing_ok=True)
+        return evolved
 
 
 def _fitness_of(fitness: Callable[..., Any] | Fitness | str, options: dict[str, Any]) -> Fitness:
@@ -203,7 +205,8 @@ def _told(
 
     def told(progress: Progress) -> object:
         nonlocal saved_at
-        if file is not None and time.monotonic() - saved_at >= CHECKPOINT_EVERY:
+        is_due = time.monotonic() - saved_at >= CHECKPOINT_EVERY
+        if file is not None and is_due and not run.finished:  # of a finished one nothing goes on
             save_state(file, run.state())
             saved_at = time.monotonic()
         best = sign * progress.error
@@ -221,7 +224,9 @@ def _finished(fitness: Fitness, record: RunRecord, finalists: Array) -> Evolutio
         theta, value, error = fitness.champion(np.concatenate([theta[None], finalists]))
         model = replace(fitness.model(theta), origin=model.origin)
     if model is not None:
-        model = replace(model, origin={**model.origin, "fitness": value, "standard_error": error})
+        facts = {"fitness": value, "standard_error": error}
+        facts = {name: fact for name, fact in facts.items() if np.isfinite(fact)}  # for a file
+        model = replace(model, origin={**model.origin, **facts})
         changes = {"model": model, "members": (model,), "output_weights": model.output_weights}
     return EvolutionRecord(
         **{**vars(record), **changes, "theta": theta},

@@ -138,14 +138,14 @@ def part_for_classes(problem: Problem) -> Problem:
 
 
 def n_effective_parameters(problem: Problem, record: RunRecord) -> float:
-    """Parameters that the data determine; all of them, if no ridge holds any."""
-    assert record.model is not None
+    """Parameters of the first network that the data determine; all, if no ridge holds any."""
+    first = record.members[0]
     if record.n_effective is not None:
         return record.n_effective
     if record.alpha == 0:
-        return float(record.model.theta.size + record.model.output_weights.size)
-    part = part_of(problem, POLISH_SAMPLES)
-    return evidence_of(LeastSquares(part).with_ridge(record.alpha), record.model.theta).n_effective
+        return float(first.theta.size + first.output_weights.size)
+    part = part_of(replace(problem, topology=first.topology), POLISH_SAMPLES)
+    return evidence_of(LeastSquares(part).with_ridge(record.alpha), first.theta).n_effective
 
 
 def refitted(model: Model, problem: Problem, alpha: float) -> Model:
@@ -322,16 +322,22 @@ def _entropy(problem: Problem, data: Dataset) -> CrossEntropy:
 
 
 def _chosen(problem: Problem, start: Array, may_go_on: MayGoOn) -> tuple[Array, float] | None:
-    """The vector and the ridge that best predict what was not seen; None if it may not go on."""
+    """The vector and the ridge that best predict what was not seen; None if it may not go on.
+
+    Judged by as many parts as there is time for, each left out once with every ridge.
+    """
     path = _path(_entropy(problem, problem.train), start, may_go_on)
     if len(path) < len(CLASS_RIDGES):
-        return (path[-1], CLASS_RIDGES[len(path) - 1]) if path else None
-    best, least = CLASS_RIDGES.index(PLAIN_RIDGE), np.inf
-    for i in range(len(CLASS_RIDGES) - 1, -1, -1):
-        ahead = path[min(i + AHEAD, len(path) - 1)]
-        loss = _unseen_loss(problem, path[i], ahead, CLASS_RIDGES[i], may_go_on)
-        if loss < least:
-            best, least = i, loss
+        return None
+    losses = np.zeros(len(path))
+    if problem.validation is not None:
+        losses += [_entropy(problem, problem.validation).loss(x) for x in path]
+    else:
+        for part in _unseen_losses(problem, path, may_go_on):
+            losses += part
+    if not losses.any():
+        return path[CLASS_RIDGES.index(PLAIN_RIDGE)], PLAIN_RIDGE
+    best = len(path) - 1 - int(np.argmin(losses[::-1]))  # of equals the largest
     return path[best], CLASS_RIDGES[best]
 
 
@@ -353,21 +359,20 @@ def _path(on: CrossEntropy, start: Array, may_go_on: MayGoOn) -> list[Array]:
     return path
 
 
-def _unseen_loss(
-    problem: Problem, x: Array, ahead: Array, alpha: float, may_go_on: MayGoOn
-) -> float:
-    """Log-loss on samples that were not shown; infinite if it may not go on."""
-    if problem.validation is not None:
-        return _entropy(problem, problem.validation).loss(x)
-    start = ahead + NUDGE * np.random.default_rng(0).normal(size=len(ahead))
-    total, n = 0.0, 0
+def _unseen_losses(problem: Problem, path: list[Array], may_go_on: MayGoOn) -> Iterator[Array]:
+    """Log-losses on one part after another that was not shown, one for each ridge."""
+    nudge = NUDGE * np.random.default_rng(0).normal(size=len(path[0]))
+    n = 0
     for shown, left_out in folds(problem):
         share = shown.total_weight / problem.train.total_weight
-        without = _entropy(problem, shown).fit(start, share * alpha, FOLD_DESCENT, may_go_on)
-        if not may_go_on():
-            return np.inf
-        total += left_out.total_weight * _entropy(problem, left_out).loss(without)
-        n += len(left_out)
-        if n >= ENOUGH_PREDICTIONS:
-            break
-    return total
+        on, unseen = _entropy(problem, shown), _entropy(problem, left_out)
+        losses = np.empty(len(path))
+        for i, alpha in enumerate(CLASS_RIDGES):
+            start = path[min(i + AHEAD, len(path) - 1)] + nudge
+            without = on.fit(start, share * alpha, FOLD_DESCENT, may_go_on)
+            if not may_go_on():
+                return
+            losses[i] = left_out.total_weight * unseen.loss(without)
+        yield losses
+        if (n := n + len(left_out)) >= ENOUGH_PREDICTIONS:
+            return

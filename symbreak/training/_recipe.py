@@ -30,8 +30,8 @@ MANY_STARTS, STALLED_LATE = 30, 10
 #: Multiply-adds that a training may take by default: a few seconds of one core.
 WORK = 2e10
 #: But no more evaluations than this, or iterations of a polish, of which few samples make many
-#: evaluations; and iterations at least.
-MAX_EVALUATIONS, MAX_ITERATIONS, MIN_ITERATIONS = 50_000, 1_000, 100
+#: evaluations; and at least what one polish takes to its end, with so many trials an iteration.
+MAX_EVALUATIONS, MAX_ITERATIONS, TRIALS = 50_000, 1_000, 3
 
 
 class Patience(NamedTuple):
@@ -192,7 +192,7 @@ def usual_evaluations(objective: Objective) -> int:
         return objective.max_evaluations
     iteration = objective.iteration_cost + 1
     most = max(MAX_EVALUATIONS, MAX_ITERATIONS * iteration)
-    least = short_search(objective)[1] + MIN_ITERATIONS * iteration
+    least = short_search(objective)[1] + ITERATIONS * (objective.iteration_cost + TRIALS)
     return max(least, min(most, round(WORK / objective.cost)))
 
 

@@ -19,6 +19,23 @@ from symbreak.objectives._base import Found
 from symbreak.training._agreement import Agreement, agreement
 
 
+class Tried(NamedTuple):
+    """A size that was tried.
+
+    Attributes:
+        hidden: Neurons of each hidden layer.
+        loss: Mean over samples that were not shown: squared error of normalised targets, or
+            cross-entropy.
+        error: Standard error of that mean.
+        alpha: The ridge that predicts best.
+    """
+
+    hidden: tuple[int, ...]
+    loss: float
+    error: float
+    alpha: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RunRecord:
     """What a run found and how it went.
@@ -46,6 +63,7 @@ class RunRecord:
             best error; None if no error was finite.
         members: The networks whose mean the model is; one, if it is no committee.
         shares: What each of them counts for in it; their sum is 1.
+        size_path: What was tried, if the size was chosen.
         alpha: The ridge of the model; of ``alpha="auto"``, what the data asked for.
         n_effective: Number of parameters that the data determine, if the ridge set itself.
         generation_evaluations: Evaluations at the end of each generation.
@@ -94,6 +112,7 @@ class RunRecord:
     stopped: str
     seconds: float
     members: tuple[Model, ...] = ()
+    size_path: tuple[Tried, ...] = ()
     shares: Array = field(default_factory=lambda: np.empty(0))
     counters: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
@@ -111,6 +130,16 @@ class RunRecord:
     def with_model(self, model: Model) -> RunRecord:
         """The same with another model, which is no committee."""
         return replace(self, model=model, members=(model,), shares=np.ones(1))
+
+    @property
+    def size_in_words(self) -> str:
+        """Of the model: how many networks, hidden neurons and numbers it has."""
+        if self.model is None:
+            return "no network"
+        n, neurons = len(self.members), sum(self.model.topology.hidden)
+        numbers = self.model.theta.size + self.model.output_weights.size
+        networks = "one network" if n == 1 else f"{n} networks"
+        return f"{networks}, {neurons:,} neurons, {numbers:,} numbers"
 
     @property
     def interrupted(self) -> bool:
@@ -145,6 +174,7 @@ class RunRecord:
             f"  error {self._error_in_words} after {self.n_evaluations:,} evaluations in "
             f"{self.seconds:.2f} s, ended by {self.stopped}{selected}"
             + (f"\n  {self.agreement}" if self.restarts else "")
+            + (f"\n  {self.size_in_words}" if self.size_path or len(self.members) > 1 else "")
         )
 
     @property

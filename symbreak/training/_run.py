@@ -19,6 +19,7 @@ from symbreak._support.checks import (
     Array,
     check_count,
     check_kind,
+    check_population,
     check_real,
     check_text,
     check_theta,
@@ -36,7 +37,7 @@ from symbreak.training._agreement import Agreement, agreement, label_optima
 from symbreak.training._history import History
 from symbreak.training._recipe import LEAST, Plan, make_plan, usual_evaluations
 from symbreak.training._record import Progress, RunRecord, versions
-from symbreak.training._start import Start, StartJob, advance, run_start, start_seed
+from symbreak.training._start import NEVER, SLOW, Start, StartJob, advance, run_start, start_seed
 
 #: A budget of evaluations that no run spends: for runs that end by time.
 UNLIMITED = 2**53
@@ -96,11 +97,14 @@ class Run:
         self._finishing = False  # whether the starts agree, and the best is polished once more
         self.stopped = ""
         self._running: list[Start] = []
-        if initial is not None:
+        dim = objective.topology.dim
+        self._initial = np.empty((0, dim))
+        if initial is not None and np.ndim(initial) == 2:
+            self._initial = check_population(initial, dim, "initial")
+        elif initial is not None:
             self._check_settings()
-            theta = check_theta(initial, objective.topology.dim, "initial")
-            self._running = [self._new_start(0, theta=theta)]
-        elif self._executor is None:
+            self._running = [self._new_start(0, theta=check_theta(initial, dim, "initial"))]
+        if not self._running and self._executor is None:
             self._running = [self._new_start(0)]
 
     def _check_settings(self) -> None:
@@ -120,14 +124,19 @@ class Run:
         self._pool = ThreadPoolExecutor(self._n_parallel) if self._n_parallel > 1 else None
 
     def _new_start(self, number: int, left: int | None = None, theta: Array | None = None) -> Start:
-        parallel = self._n_parallel > 1
+        given = self._given(number) if theta is None else None
         return Start(
-            self.objective.for_thread() if parallel else self.objective,
+            self.objective.for_thread() if self._n_parallel > 1 else self.objective,
             self.plan.of_start(number),
             start_seed(self.seed, number),
             self._left if left is None else left,
-            theta,
+            theta if given is None else given,
+            stall=NEVER if given is None else SLOW,
         )
+
+    def _given(self, number: int) -> Array | None:
+        """What a start polishes instead of a search, if it is one of the first."""
+        return self._initial[number] if number < len(self._initial) else None
 
     @property
     def _left(self) -> int:
@@ -212,7 +221,10 @@ class Run:
         assert self._executor is not None
         first, left = len(self.founds), self._left
         jobs = [
-            StartJob(self.objective, self.plan.of_start(n), self.seed, n, left, max_time)
+            StartJob(
+                *(self.objective, self.plan.of_start(n), self.seed, n, left, max_time),
+                self._given(n),
+            )
             for n in range(first, first + self._n_parallel)
         ]
         states = list(self._executor.map(run_start, jobs))
@@ -400,6 +412,7 @@ class Run:
             "founds": {str(i): found.state() for i, found in enumerate(self.founds)},
             "kept": None if self.kept is None else self.kept.state(),
             "counters": dict(self.counters),
+            "initial": self._initial.copy(),
             # those that run ahead in other threads begin again
             "start": self._running[0].state() if self._running else None,
         }
@@ -428,6 +441,7 @@ class Run:
         if self._n_taken > self.max_evaluations:
             raise ValueError("the state is damaged: it has spent more than its budget.")
         founds, dim = check_saved("founds", state["founds"], dict, {}), objective.topology.dim
+        self._initial = check_saved("initial", state["initial"], "n D", {"D": dim})
         self.founds = [Found.from_state(founds[str(i)], dim) for i in range(len(founds))]
         self.kept = None if state["kept"] is None else Found.from_state(state["kept"], dim)
         self.counters = {

@@ -23,7 +23,7 @@ from symbreak.training._history import History
 from symbreak.training._recipe import LEAST, Plan
 
 #: What may end a polish early: at first, when it was let go on, and if nothing shall.
-STALLS = ("stalled", "slow", "")
+STALLS = (STALLED, SLOW, NEVER) = ("stalled", "slow", "")
 #: Seconds that starts in several threads go on before they are looked at.
 SLICE = 0.05
 
@@ -37,6 +37,7 @@ class StartJob(NamedTuple):
     number: int
     max_evaluations: int
     max_time: float
+    theta: Array | None = None
 
 
 def start_seed(seed: int, number: int) -> int | Generator:
@@ -50,7 +51,7 @@ def run_start(job: StartJob) -> State:
     seed = start_seed(job.seed, job.number)
     with one_blas_thread():
         objective = job.objective.for_thread()  # an executor may have threads
-        start = Start(objective, job.plan, seed, job.max_evaluations)
+        start = Start(objective, job.plan, seed, job.max_evaluations, job.theta, stall=SLOW)
         while not start.finished and time.monotonic() < deadline:
             start.step()
     return start.state()
@@ -69,6 +70,7 @@ class Start:
         max_evaluations: What is left of the budget; never exceeded. A start with less ends earlier
             and is the same until then.
         theta: A vector (D,) to polish at once, instead of a search.
+        stall: What may end that polish early.
     """
 
     def __init__(
@@ -78,9 +80,11 @@ class Start:
         seed: int | Generator,
         max_evaluations: int,
         theta: Array | None = None,
+        *,
+        stall: str = NEVER,
     ) -> None:
         self._prepare(objective, plan, max_evaluations)
-        self._stall = "stalled" if plan.polish == "restarts" and theta is None else ""
+        self._stall = NEVER if plan.polish != "restarts" else STALLED if theta is None else stall
         self.optimizer: Optimizer | None = None  # where there is no search
         self._random: Array | None = None  # what is polished instead of a candidate of the search
         if theta is None and plan.is_random:
@@ -210,7 +214,7 @@ class Start:
 
     def go_on(self) -> None:
         """Polish on, with more patience."""
-        self._stall, self.reason = "slow", ""
+        self._stall, self.reason = SLOW, ""
         self._look_ahead()
 
     def _polish(self, polisher: Polisher) -> None:
@@ -222,7 +226,7 @@ class Start:
     def _has_stalled(self) -> bool:
         if not self._stall:
             return False
-        share, n = self._patience.slow if self._stall == "slow" else self._patience.stalled
+        share, n = self._patience.slow if self._stall == SLOW else self._patience.stalled
         return len(self._recent) > n and self._recent[-1] > (1 - share) * self._recent[-1 - n]
 
     def _note_polish(self, polisher: Polisher) -> None:
@@ -253,7 +257,7 @@ class Start:
     def _begin_polish(self) -> Polisher:
         most = self._patience.iterations
         if self.objective.sets_ridge:  # errors are not of one kind
-            self._stall, most = "", ITERATIONS
+            self._stall, most = NEVER, ITERATIONS
         self._polisher = self.objective.polisher(
             self.history.theta if self._random is None else self._random,
             max_iterations=most,

@@ -8,38 +8,41 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from symbreak._polish._polisher import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import Array, check_callable, check_kind, check_real
+from symbreak._support.checks import Array, check_callable, check_choice, check_kind, check_real
 from symbreak._support.signals import deferred_interrupts
 from symbreak.methods import check_settings
 from symbreak.models import Model
 from symbreak.objectives import LeastSquares, Objective
-from symbreak.objectives._least_squares import prepare_kernels, prepare_polish
+from symbreak.objectives._least_squares import check_threads, prepare_kernels, prepare_polish
 from symbreak.problems import Problem
-from symbreak.training._committee import check_networks, with_committee
+from symbreak.topology import Topology
+from symbreak.training._committee import check_networks, split, with_committee
 from symbreak.training._error_bars import with_error_bars
 from symbreak.training._last_step import (
     POLISH_SAMPLES,
     apply_last_step,
     has_probabilities,
+    is_worthwhile,
     part_of,
     what_is_last,
 )
 from symbreak.training._recipe import polish_of
 from symbreak.training._record import Progress, RunRecord
 from symbreak.training._run import UNLIMITED, Run, as_objective
+from symbreak.training._size import N_NETWORKS, SIZES, Comparison, chosen_ridge
 
 #: Samples that a search needs, in all or per parameter and output: it looks for a basin, which few
 #: show as well as many.
 SEARCH_SAMPLES = (2_000, 20)
-#: Where a part of the samples is searched first, its share of the budget; and of the time for
-#: classes, before cross-entropy.
+#: Where a part of the samples is searched first, its share of the budget; and of the time where
+#: cross-entropy or larger ridges follow.
 SEARCH_SHARE = 0.5
 #: Seconds of a long max_time that are left for what cannot be cut short; 10 % of a short one.
 RESERVE = 1.0
@@ -54,7 +57,7 @@ class Clock:
 
     def __init__(self, max_time: float | None, *, reserve: bool) -> None:
         seconds = math.inf if max_time is None else check_real("max_time", max_time, 0, MAX_TIME)
-        self.has_limit = max_time is not None
+        self.has_limit, self.has_none = max_time is not None, seconds == 0
         self._deadline = (
             time.monotonic() + seconds - (min(0.1 * seconds, RESERVE) if reserve else 0)
         )
@@ -92,6 +95,7 @@ def train(
     initial: Model | ArrayLike | None = None,
     executor: Executor | None = None,
     callback: Callback | None = None,
+    hidden: str | None = None,
     n_networks: int | None = None,
     max_neurons: int | None = None,
     **settings: Any,
@@ -127,9 +131,12 @@ def train(
         executor: Runs as many starts at a time as there are ``threads``, in other processes or on
             other machines: anybody's ``concurrent.futures.Executor``.
         callback: Called after each step; the training stops early if it returns True.
+        hidden: ``"auto"`` chooses the hidden layers instead of the problem's, by how well networks
+            of several sizes predict samples that they have not seen (docs/size.md). For searches
+            with restarts, on your own data; others keep the problem's.
         n_networks: Different networks that starts ended in are averaged into one, so many at most,
-            their neurons side by side. By default one network is kept, of the size that was asked
-            for.
+            their neurons side by side. By default one network is kept, or 8 of a size that was
+            chosen.
         max_neurons: Hidden neurons of the result at most; there are fewer networks in it, then.
         **settings: Other arguments of the optimizer, such as ``F`` or ``sigma``.
 
@@ -138,44 +145,71 @@ def train(
     check_callable("callback", callback)
     check_settings(method, settings, train.__kwdefaults__ or ())
     if isinstance(initial, Model):
-        initial = _theta_of(
-            initial, check_kind("problem", problem, Problem, "to begin with a model")
-        )
+        check_kind("problem", problem, Problem, "to begin with a model")
+        problem, initial = continued(initial, problem, hidden)  # type: ignore[arg-type]
+        n_networks, hidden = n_networks or (1 if initial.ndim == 1 else len(initial)), None
     if isinstance(problem, Problem):  # before the clock starts
         prepare_kernels()
         if polish_of(method, polish) != "none":
             prepare_polish()
     own = isinstance(problem, Problem) and problem.rescale == "none"
-    most = check_networks(problem, n_networks, max_neurons, averages=own)
+    restarts = polish_of(method, polish) == "restarts"
+    chooses = _chooses_size(hidden, own, initial) and restarts
+    most = N_NETWORKS if chooses and n_networks is None else n_networks
+    most = check_networks(problem, most, max_neurons, averages=own, chooses=chooses)
     clock = Clock(max_time, reserve=own)
     settings |= {"seed": seed, "population_size": population_size, "threads": threads}
     trainer = _Trainer(method, polish, {"executor": executor, **settings}, clock, callback)
     with deferred_interrupts(clock.stop), one_blas_thread():
         if not isinstance(problem, Problem) or not own:
             return trainer.run(as_objective(problem), max_evaluations, initial)
-        records = trainer.stages(problem, max_evaluations, initial)
-        record = _joined(records)
-        doing = "" if clock.stopped else what_is_last(problem, record)
-        if callback is not None and doing:
-            callback(_progress(record, doing))
-        found, n_stages = records[0].model, len(records)
-        record = apply_last_step(problem, record, clock.may_go_on, n_stages=n_stages)
-        if found is not None:
-            record = with_committee(
-                problem, record, found.theta, most, clock.may_go_on, n_stages=n_stages
-            )
-            record = with_error_bars(problem, record)
+        if chooses:
+            record = trainer.of_best_size(problem, max_evaluations, most, max_neurons)
+        elif clock.has_limit and restarts and initial is None and _chooses_ridge(problem):
+            own_size = (problem.topology.hidden,)
+            record = trainer.of_best_size(problem, max_evaluations, most, max_neurons, own_size)
+        else:
+            record = trainer.own(problem, max_evaluations, initial, most)
     return replace(record, stopped="interrupted") if clock.stopped else record
 
 
-def _theta_of(model: Model, problem: Problem) -> Array:
-    """Where a training begins from a model of other data."""
-    ours, theirs = model.topology, problem.topology
+def _chooses_ridge(problem: Problem) -> bool:
+    """Whether the ridge of probabilities is chosen, which takes less time by paths."""
+    return has_probabilities(problem) and problem.ridge.sets_itself
+
+
+def _chooses_size(hidden: str | None, own: bool, initial: ArrayLike | None) -> bool:
+    """Whether the layers are to be chosen; refuses what has no place for that."""
+    if hidden is None:
+        return False
+    check_choice("hidden", hidden, ("auto",))
+    if not own:
+        raise ValueError(
+            "hidden='auto' is for networks of your own data; this problem has its own."
+        )
+    if initial is not None:
+        raise ValueError("initial is a network of the problem's size; leave hidden='auto' out.")
+    return True
+
+
+def continued(model: Model, problem: Problem, hidden: str | None) -> tuple[Problem, Array]:
+    """The problem, and where its training begins from a model of other data.
+
+    Layers that may be chosen stay as they are, and so does the ridge that was chosen with them.
+    """
+    members, theirs = split(model), problem.topology
+    ours = members[0].topology
+    if hidden == "auto":
+        theirs = Topology((theirs.n_inputs, *ours.hidden, theirs.n_outputs), theirs.activation)
+        problem = replace(problem, topology=theirs)
+        if problem.ridge.sets_itself and not has_probabilities(problem):
+            problem = replace(problem, alpha=chosen_ridge(model) or problem.alpha)
     if (ours.hidden, ours.activation) != (theirs.hidden, theirs.activation):
         raise ValueError(
             f"initial must have the hidden layers of the problem, {theirs}, got a model {ours}."
         )
-    return model.theta_for(problem.feature_names, problem.inputs)
+    thetas = [member.theta_for(problem.feature_names, problem.inputs) for member in members]
+    return problem, thetas[0] if len(thetas) == 1 else np.array(thetas)
 
 
 @dataclass(frozen=True)
@@ -188,6 +222,86 @@ class _Trainer:
     clock: Clock
     callback: Callback | None
 
+    def of_best_size(
+        self,
+        problem: Problem,
+        budget: int | None,
+        n_networks: int,
+        max_neurons: int | None,
+        sizes: tuple[tuple[int, ...], ...] = SIZES,
+    ) -> RunRecord:
+        """The training with the hidden layers that predict best, from what they were tried with."""
+        started = time.perf_counter()
+        comparison = Comparison(
+            problem,
+            seed=self.options["seed"],
+            max_evaluations=budget,
+            n_networks=n_networks,
+            max_neurons=max_neurons,
+            seconds=self.clock.left,
+            may_go_on=self.clock.may_go_on,
+            sizes=sizes,
+            threads=check_threads(self.options["threads"]),
+            executor=self.options["executor"],
+        )
+        choice = comparison.choose(lambda doing: self._say(comparison.n_evaluations, doing))
+        seconds, before = time.perf_counter() - started, choice.n_evaluations
+        n = comparison.n_members(choice.problem.topology.hidden)
+        initial = None if choice.initial is None else choice.initial[:n]
+        left = None if budget is None else budget - before
+        record = self.own(choice.problem, left, initial, n, search_ridge=problem.alpha)
+        model, tried = record.model, choice.tried if len(sizes) > 1 else ()
+        if model is not None:
+            error = LeastSquares(choice.problem).network_error(model, with_ridge=False)
+            rows = [one._asdict() | {"hidden": list(one.hidden)} for one in tried]
+            path = {"size_path": rows} if rows else {}
+            model = replace(model, origin={**model.origin, "error": error, **path})
+        return replace(
+            record,
+            model=model,
+            size_path=tried,
+            evaluations=before + record.evaluations,
+            n_evaluations=before + record.n_evaluations,
+            max_evaluations=before + record.max_evaluations,
+            seconds=seconds + record.seconds,
+        )
+
+    def _say(self, n_evaluations: int, doing: str) -> None:
+        if self.callback is None:
+            return
+        told = Progress(n_evaluations, UNLIMITED, math.nan, 0, 0, doing=doing)
+        if _is_true(self.callback(told)):
+            self.clock.stop()
+
+    def own(
+        self,
+        problem: Problem,
+        budget: int | None,
+        initial: ArrayLike | None,
+        n_networks: int,
+        *,
+        search_ridge: float | Literal["auto"] | None = None,
+    ) -> RunRecord:
+        """The training on somebody's own data, with all that follows the search.
+
+        ``search_ridge`` is that of a search whose squares say little of the ridge of probabilities.
+        """
+        searched, may_go_on = problem, self.clock.may_go_on
+        if search_ridge is not None and has_probabilities(problem):
+            searched = replace(problem, alpha=search_ridge)
+        records = self.stages(searched, budget, initial)
+        record = _joined(records)
+        doing = "" if self.clock.stopped else what_is_last(problem, record)
+        if self.callback is not None and doing:
+            self.callback(_progress(record, doing))
+        found, n_stages = records[0].model, len(records)
+        record = apply_last_step(problem, record, may_go_on, n_stages=n_stages)
+        if found is None:
+            return record
+        theta = found.theta
+        record = with_committee(problem, record, theta, n_networks, may_go_on, n_stages=n_stages)
+        return with_error_bars(problem, record)
+
     def stages(
         self, problem: Problem, budget: int | None, initial: ArrayLike | None
     ) -> list[RunRecord]:
@@ -199,8 +313,10 @@ class _Trainer:
         part = part_of(problem, SEARCH_SAMPLES) if restarts else problem
         if has_probabilities(problem):
             return [self.run(LeastSquares(part), budget, initial, share=SEARCH_SHARE)]
-        if part is problem:
-            return [self.run(LeastSquares(problem), budget, initial)]
+        if part is problem:  # larger ridges need time, too
+            competes = problem.ridge.sets_itself and is_worthwhile(problem)
+            share = SEARCH_SHARE if competes else 1.0
+            return [self.run(LeastSquares(problem), budget, initial, share=share)]
         half = None if budget is None else round(SEARCH_SHARE * budget)
         search = self.run(LeastSquares(part), half, initial, share=SEARCH_SHARE)
         if search.model is None or self.clock.stopped:
@@ -232,18 +348,23 @@ class _Trainer:
 
 
 def run_to_its_end(run: Run, clock: Clock, seconds: float, callback: Callback | None) -> RunRecord:
-    """Step until there is nothing left to do, or no time."""
+    """Step until there is nothing left to do, or no time; once at least, if there is nothing."""
     deadline = time.monotonic() + seconds
     step = 0.0  # seconds of the last one; the next one begins if half of it has its place
-    while not (run.finished or clock.stopped):
-        if (started := time.monotonic()) + step / 2 >= deadline:
+    while not run.finished:
+        has_time = (started := time.monotonic()) + step / 2 < deadline
+        if (clock.stopped or not has_time) and (step or run.error < np.inf or clock.has_none):
             break
         run.step(deadline - started)
         step = time.monotonic() - started
-        answer = None if callback is None else callback(run.progress)
-        if isinstance(answer, bool | np.bool_) and answer:
+        if callback is not None and _is_true(callback(run.progress)):
             clock.stop()  # nor is there time for what would follow
     return run.record(time_is_up=time.monotonic() + step / 2 >= deadline)
+
+
+def _is_true(answer: object) -> bool:
+    """Whether a callback asks to stop; what it returns by chance does not."""
+    return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 def _progress(record: RunRecord, doing: str) -> Progress:

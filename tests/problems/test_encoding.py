@@ -1,18 +1,34 @@
 """Columns that are no plain numbers become inputs, by rules that the model keeps."""
 
+import csv
 import datetime
+import re
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symbreak import train
+from symbreak.cli._predict import choose_inputs, inputs_of
+from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
 from symbreak.models import Model
-from symbreak.problems import Encoding, read_problem
+from symbreak.problems import Encoding, read_problem, read_table
 from tests.cli.shell import symbreak_here
 
+#: How columns of files may look.
+COLUMNS = (
+    st.sampled_from(["a", "b", "a b", "\u00fc", "=1", "7"]),
+    st.floats(-1e3, 1e3).map(lambda x: f"{x:.3f}"),
+    st.integers(0, 9).map(str),
+    st.dates().map(str),
+    st.dates().map(lambda day: f"{day:%d.%m.%Y} 12:30"),
+    st.booleans().map(str),
+    st.text(st.characters(codec="ascii", exclude_characters="\r\n\0"), max_size=5),
+)
 CELLS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.dates()
 )
@@ -20,14 +36,14 @@ CELLS = st.one_of(
 
 def raw_file(folder):
     """A table as people have it: a timestamp, grades, blanks, German decimals."""
-    lines = ["time;grade;heat;yield"]
+    lines = ["time;G\u00fcte;heat;yield"]
     for i in range(60):
         grade, heat = "ABC"[i * i % 7 % 3], f"{20 + i % 11 / 4:.2f}".replace(".", ",")
         y = f"{(i % 11) / 4 + 2 * (grade == 'B'):.3f}".replace(".", ",")
         cells = [grade if i % 17 else "", heat if i % 13 else "NA", y if i % 29 else ""]
         lines.append(";".join([f"{i % 28 + 1:02d}.{i // 28 + 1:02d}.2024 08:{i % 60:02d}", *cells]))
     path = folder / "raw.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n", encoding="cp1252")
     return path
 
 
@@ -45,6 +61,12 @@ def test_an_unseen_level_is_the_most_frequent_one_where_there_are_no_others():
     encoding = Encoding.learn({"g": np.array(list("aaaabbb"), dtype=object)})
     with pytest.warns(UserWarning, match="most frequent"):
         assert encoding([["new"], ["b"]]).tolist() == [[0], [1]]
+
+
+def test_gaps_where_training_had_none_are_filled_and_named():
+    encoding = Encoding.learn({"x": np.arange(7.0), "g": np.array(list("aaaabbb"), object)})
+    with pytest.warns(UserWarning, match="where training had none: x, g"):
+        assert encoding([[None, None]]).tolist() == [[3, 0]]
 
 
 def test_missing_numbers_are_filled_by_the_median_and_said():
@@ -105,10 +127,10 @@ def test_a_gap_in_rows_of_the_test_alone_is_filled(tmp_path):
 
 
 def test_a_model_keeps_its_encoding_and_takes_the_raw_table(tmp_path):
-    problem = read_problem(raw_file(tmp_path), name="raw")
+    problem = read_problem(raw_file(tmp_path), name="raw", encoding="cp1252")
     model = train(problem, max_evaluations=500).model
     frame = pd.DataFrame(
-        {"heat": [20.5, None], "time": ["03.02.2024 08:01"] * 2, "grade": ["B", None]}
+        {"heat": [20.5, None], "time": ["03.02.2024 08:01"] * 2, "G\u00fcte": ["B", None]}
     )
     predicted = model.predict(frame)
     assert np.isfinite(predicted).all()
@@ -120,14 +142,18 @@ def test_a_model_keeps_its_encoding_and_takes_the_raw_table(tmp_path):
 
 def test_a_raw_file_trains_predicts_and_exports_with_three_commands(tmp_path):
     path, model = raw_file(tmp_path), tmp_path / "model.json"
-    said = symbreak_here("train", path, "--out", model, "-n", 500).stdout
-    assert "grade: 3 levels" in said
+    assert "name its encoding, such as cp1252" in symbreak_here("train", path).stderr
+    said = symbreak_here("train", path, "--encoding", "cp1252", "--out", model, "-n", 500).stdout
+    assert "G\u00fcte: 3 levels" in said
     assert "3 rows without a target are left out" in said
-    predicted = symbreak_here("predict", model, path).stdout.splitlines()
+    options = ("--encoding", "cp1252", "--key", "time")
+    predicted = symbreak_here("predict", model, path, *options).stdout.splitlines()
+    assert predicted[0] == "time;yield;outside"
     assert len(predicted) == 61
-    assert "," in predicted[1]
-    assert symbreak_here("export", model, "--to", "c").returncode == 0
-    assert "grade = " not in symbreak_here("inspect", model).stdout
+    assert re.fullmatch(r"01\.01\.2024 08:00;\d+,\d+;", predicted[1])
+    for kind in ("c", "excel"):
+        assert symbreak_here("export", model, "--to", kind).returncode == 0
+    assert "G\u00fcte = " not in symbreak_here("inspect", model).stdout
 
 
 @pytest.mark.filterwarnings("ignore:Rare")
@@ -143,3 +169,53 @@ def test_any_cells_are_encoded_or_refused_in_words(rows):
         return
     assert np.isfinite(encoding(columns)).all()
     assert Encoding.from_json(encoding.to_json()) == encoding
+
+
+@st.composite
+def files(draw):
+    """Tables of columns of any kind with gaps, and a target."""
+    n = draw(st.integers(8, 24))
+    kinds = draw(st.lists(st.sampled_from(range(len(COLUMNS))), min_size=1, max_size=4))
+    columns = [
+        draw(
+            st.lists(st.one_of(COLUMNS[kind], st.sampled_from(["", "NA"])), min_size=n, max_size=n)
+        )
+        for kind in kinds
+    ]
+    target = draw(st.sampled_from([COLUMNS[0], COLUMNS[1], COLUMNS[2]]))
+    return [*columns, draw(st.lists(target, min_size=n, max_size=n))]
+
+
+@pytest.mark.filterwarnings("ignore:Rare")
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(files())
+def test_any_file_is_refused_in_words_or_trained_on_kept_predicted_for_and_exported(columns):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "any.csv"
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow([f"column {chr(97 + i)}" for i in range(len(columns))])
+            writer.writerows(zip(*columns, strict=True))
+        try:
+            table = read_table(path)
+            problem = read_problem(table, name="any", task="auto", hidden=(2,))
+        except ValueError:  # anything else fails
+            return
+        record = train(problem, max_evaluations=60)
+        record.model.save(path.with_suffix(".json"))
+        model = Model.load(path.with_suffix(".json"))
+    inputs = choose_inputs(model, table)
+    outputs = model.outputs(inputs_of(model, table, inputs))
+    assert np.isfinite(outputs).all()
+    scope = {}
+    exec(to_python(model), scope)
+    if model.encoding is not None:
+        kinds = [
+            (name, column.kind) for name, column in zip(inputs, model.encoding.columns, strict=True)
+        ]
+        numbers = [name for name, kind in kinds if kind == "number"]
+        raw = table.raw(inputs, [name for name, kind in kinds if kind != "number"], numbers)
+        rows = list(zip(*(raw[name].tolist() for name in inputs), strict=True))
+        assert np.allclose([scope["outputs"](row) for row in rows], outputs, rtol=1e-9, atol=1e-9)
+    for export in (to_c, to_latex, to_onnx, to_excel):
+        assert export(model)

@@ -7,6 +7,7 @@ import pytest
 
 from symbreak import Model, Problem, train
 from symbreak.training import join
+from symbreak.training._committee import split
 from tests.polishing import bare
 
 
@@ -68,6 +69,21 @@ def test_many_samples_make_a_committee_too():
     assert len(record.members) == 2
     errors = [member.error_on(problem.train) for member in record.members]
     assert record.model.error_on(problem.train) <= max(errors)
+
+
+@pytest.mark.parametrize("hidden", [(4,), (3, 2)])
+def test_a_committee_comes_apart_and_a_training_goes_on_from_it(hidden):
+    X, problem, record = trained(hidden=hidden, n_networks=3, max_evaluations=30_000)
+    members = split(record.model)
+    assert len(members) == len(record.members) > 1
+    whole = join(members, np.full(len(members), 1 / len(members)))
+    assert whole.outputs(X) == pytest.approx(record.model.outputs(X))
+    for ours, theirs in zip(members, record.members, strict=True):
+        assert ours.theta.tobytes() == theirs.theta.tobytes()
+    again = train(problem, hidden="auto", initial=record.model, seed=2, max_evaluations=3_000)
+    assert again.size_path == ()
+    assert again.members[0].topology == record.members[0].topology
+    assert again.model.error_on(problem.train) < 2 * record.model.error_on(problem.train)
 
 
 def test_max_neurons_bounds_the_whole():

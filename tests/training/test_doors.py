@@ -17,7 +17,14 @@ SENSOR = Path(__file__).parent.parent.parent / "examples" / "sensor.csv"
 
 @pytest.mark.filterwarnings("ignore:The budget ended")
 @pytest.mark.parametrize("task", ["regression", "classification"])
-@pytest.mark.parametrize("options", [{}, {"alpha": 0.01, "hidden": (4, 3), "method": "DE-SB"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_neurons": 6, "max_evaluations": 1_000_000},
+        {"hidden": (5,), "networks": 2},
+        {"alpha": 0.01, "hidden": (4, 3), "method": "DE-SB"},
+    ],
+)
 def test_three_doors_give_the_same_model_byte_for_byte(tmp_path, task, options):
     estimators = pytest.importorskip("symbreak.estimators")
     table = pd.read_csv(SENSOR)
@@ -26,21 +33,29 @@ def test_three_doors_give_the_same_model_byte_for_byte(tmp_path, task, options):
         table["temperature"] = levels.astype(str)
     table.to_csv(tmp_path / "table.csv", index=False)
     X, y = table[["voltage", "humidity"]], table["temperature"]
-    alpha, hidden = options.get("alpha", "auto"), options.get("hidden", (5,))
+    alpha, hidden = options.get("alpha", "auto"), options.get("hidden", "auto")
+    layers = (5,) if hidden == "auto" else hidden
+    limits = {"n_networks": options.get("networks"), "max_neurons": options.get("max_neurons")}
+    limits["max_evaluations"] = options.get("max_evaluations", 3_000)
     method = options.get("method", "auto")
     kinds = {"regression": "EvolvedMLPRegressor", "classification": "EvolvedMLPClassifier"}
     estimator = getattr(estimators, kinds[task])(
-        hidden, alpha=alpha, method=method, max_evaluations=3_000, random_state=4
+        hidden, alpha=alpha, method=method, random_state=4, **limits
     )
-    settings = {"task": task, "hidden": hidden, "alpha": alpha, "target_names": ()}
+    settings = {"task": task, "hidden": layers, "alpha": alpha, "target_names": ()}
     if task == "regression":
         settings["target_names"] = ("temperature",)
     problem = Problem.from_arrays(X, y, **settings)
-    here = train(problem, method, max_evaluations=3_000, seed=4).model.to_json()
+    chosen = "auto" if hidden == "auto" else None
+    record = train(problem, method, seed=4, hidden=chosen, **limits)
+    assert bool(record.size_path) == (hidden == "auto")
+    here = record.model.to_json()
     assert estimator.fit(X, y).model_.to_json() == here
-    command = ["train", tmp_path / "table.csv", "--seed", 4, "--hidden", ",".join(map(str, hidden))]
-    command += ["--alpha", alpha, "-m", method, "-n", 3000, "--out", tmp_path / "model.json"]
-    assert symbreak_here(*command).returncode == 0
+    command = ["train", tmp_path / "table.csv", "--seed", 4, "--alpha", alpha, "-m", method]
+    command += ["--hidden", ",".join(map(str, layers))] if hidden != "auto" else []
+    names = {"n_networks": "--networks", "max_neurons": "--max-neurons", "max_evaluations": "-n"}
+    command += [word for key, n in limits.items() if n for word in (names[key], n)]
+    assert symbreak_here(*command, "--out", tmp_path / "model.json").returncode == 0
     assert (tmp_path / "model.json").read_text() == here
     assert Model.load(tmp_path / "model.json").output == (
         "softmax" if task == "classification" else "linear"

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from symbreak import Model, Run, Topology, evolve
+from symbreak._support.state import load_state, save_state
 from symbreak._support.workers import WorkerProcesses
 from symbreak.objectives import Fitness, Network
 from symbreak.optimizers import CMAES
 from symbreak.symmetry import AssignmentBreaking
+from symbreak.training import _evolve
 
 NET = Topology((2, 3, 1), outputs="searched")
 X = np.random.default_rng(0).normal(size=(10, 2))
@@ -354,3 +356,51 @@ def test_a_function_that_other_processes_cannot_find_is_named_in_a_sentence():
 def test_no_option_is_left_out_in_silence(fitness, options, match):
     with pytest.raises(ValueError, match=match):
         evolve(fitness, max_evaluations=50, **options)
+
+
+@pytest.mark.parametrize(("bad", "is_known"), [(0.3, True), (1.0, False)])
+def test_a_champion_without_a_fitness_on_some_seeds_is_said_and_kept(bad, is_known, tmp_path):
+    def fitness(network, seed):
+        if seed >= 2**30 and np.random.default_rng(seed).random() < bad:
+            raise RuntimeError("stuck")
+        return loss(network)
+
+    with (
+        pytest.warns(UserWarning, match="count as worst; the first one: RuntimeError: stuck"),
+        pytest.warns(UserWarning, match=r"The champion has no fitness on \d+ of 30 fresh seeds"),
+    ):
+        record = evolve(fitness, NET, noisy=True, max_evaluations=100)
+    assert np.isfinite(record.fitness) == np.isfinite(record.standard_error) == is_known
+    record.model.save(tmp_path / "policy.json")
+    assert ("fitness" in Model.load(tmp_path / "policy.json").origin) == is_known
+
+
+def test_a_checkpoint_of_a_finished_run_gives_its_record(tmp_path):
+    fitness, file = Fitness(loss, NET), tmp_path / "run.state"
+    run = Run(fitness, "CMA-ES-IPOP", max_evaluations=100)
+    while not run.finished:
+        state = run.state()
+        run.step()
+    save_state(file, state)
+    kept = []
+    record = evolve(fitness, max_evaluations=100, checkpoint=file, callback=kept.append)
+    assert len(kept) == 1
+    assert np.array_equal(record.theta, run.record().theta)
+    assert not file.exists()
+    with pytest.raises(OSError, match="No such file or directory"):
+        evolve(fitness, checkpoint=tmp_path / "nowhere" / "run.state")
+
+
+def test_a_noisy_run_is_known_by_its_checkpoint_until_its_champion_is_judged(tmp_path, monkeypatch):
+    monkeypatch.setattr(_evolve, "CHECKPOINT_EVERY", 0.0)
+    file, seen = tmp_path / "run.state", []
+
+    def fitness(network, seed):
+        if seed >= 2**30:
+            seen.append(Run.from_state(judged, load_state(file)).finished)
+        return loss(network)
+
+    judged = Fitness(fitness, NET, noisy=True, episodes=2)
+    evolve(judged, max_evaluations=100, checkpoint=file)
+    assert set(seen) == {False}  # there is a step left, so that it goes on
+    assert Fitness(fitness, NET, noisy=True).digest != judged.digest

@@ -128,14 +128,15 @@ def _estimators():
         (EvolvedAutoencoder, X, None, {}),
     ]
     for kind, inputs, targets, options in cases:
-        settings = {"max_evaluations": 3_000, "random_state": 2, **options}
+        fixed = {} if kind is EvolvedAutoencoder else {"hidden_layer_sizes": 5}
+        settings = {"max_evaluations": 3_000, "random_state": 2, **fixed, **options}
         found = kind(**settings).fit(inputs, targets)
         facts = (found.best_loss_, found.alpha_, found.n_effective_parameters_)
         yield (
             f"{kind.__name__} {options}",
             {**_of_model(found.model_), "facts": [float(fact).hex() for fact in facts]},
         )
-    found = EvolvedMLPRegressor(max_evaluations=3_000, random_state=2)
+    found = EvolvedMLPRegressor(5, max_evaluations=3_000, random_state=2)
     found.fit(X[:60], y[:60], sample_weight=weights)
     yield "EvolvedMLPRegressor weights", _of_model(found.model_)
 

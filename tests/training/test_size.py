@@ -1,0 +1,113 @@
+"""How many hidden neurons: sizes are compared on samples that their networks have not seen."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from symbreak import Model, Problem, Topology, train
+
+
+def problem(n=90, task="regression"):
+    """What two neurons cannot follow, and noise."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, size=(n, 2))
+    y = np.sin(5 * X[:, 0]) * np.cos(4 * X[:, 1]) + rng.normal(size=n) / 100
+    y = y if task == "regression" else np.digitize(y, [0.0])
+    return Problem.from_arrays(X, y, task=task)
+
+
+def chosen(of, **options):
+    return train(of, **{"hidden": "auto", "max_neurons": 24, "seed": 1, **options})
+
+
+@pytest.fixture(scope="module")
+def record():
+    return chosen(problem())
+
+
+def test_larger_networks_are_tried_until_they_predict_no_better(record):
+    losses = [tried.loss for tried in record.size_path]
+    assert [tried.hidden for tried in record.size_path][:3] == [(2,), (3,), (5,)]
+    assert min(losses) < losses[0] / 3
+    assert all(0 < tried.error < tried.loss for tried in record.size_path)
+    own = sum(record.members[0].topology.hidden)
+    assert sum(record.model.topology.hidden) == own * len(record.members) <= 24
+
+
+def test_what_was_tried_is_in_the_model_and_its_size_in_words(record):
+    again = Model.from_json(record.model.to_json())
+    rows = [tried._asdict() | {"hidden": list(tried.hidden)} for tried in record.size_path]
+    assert again.origin["size_path"] == rows
+    neurons = sum(record.model.topology.hidden)
+    assert f", {neurons} neurons, " in record.size_in_words
+    assert record.size_in_words in repr(record)
+
+
+def test_noise_takes_the_smallest():
+    rng = np.random.default_rng(0)
+    noise = Problem.from_arrays(rng.normal(size=(60, 3)), rng.normal(size=60))
+    record = chosen(noise)
+    assert record.members[0].topology.hidden == (2,)
+    assert record.alpha > 1
+
+
+def test_the_same_bytes_with_threads_and_an_executor(record):
+    assert chosen(problem(), threads=2).model.to_json() == record.model.to_json()
+    with ThreadPoolExecutor(2) as pool:
+        there = chosen(problem(), threads=2, executor=pool).model.to_json()
+    assert there == record.model.to_json()
+
+
+def test_classes_are_compared_by_what_their_probabilities_are_worth():
+    record = chosen(problem(task="classification"), max_neurons=6)
+    assert record.model.output == "softmax"
+    assert record.size_path[-1].loss < np.log(2)
+    assert record.alpha in {tried.alpha for tried in record.size_path}
+
+
+def test_an_evaluation_budget_is_never_exceeded():
+    for budget in (60, 2_000, 60_000, 400_000):
+        record = chosen(problem(), max_evaluations=budget, max_neurons=5)
+        assert record.n_evaluations <= budget == record.max_evaluations
+        assert bool(record.size_path) == (budget == 400_000)
+
+
+def test_stopped_in_the_comparison_it_gives_the_best_so_far():
+    said = []
+
+    def stop(progress):
+        said.append(progress.doing)
+        return progress.doing == "trying 8 neurons"
+
+    record = chosen(problem(), callback=stop)
+    assert said == ["trying 2 neurons", "trying 3 neurons", "trying 5 neurons", "trying 8 neurons"]
+    assert [tried.hidden for tried in record.size_path] == [(2,), (3,), (5,)]
+    assert record.model.topology.hidden == (5,)
+    assert record.stopped == "interrupted"
+    assert record.model.error_on(problem().train) < 0.5
+
+
+def test_there_is_a_network_however_little_time_there_is():
+    for seconds in (1e-9, 0.2):
+        record = chosen(problem(), max_time=seconds)
+        assert record.model.error_on(problem().train) < 1
+
+
+def test_by_default_a_start_of_a_large_network_ends():
+    for hidden in ((60,), (12, 12)):
+        large = replace(problem(30), topology=Topology((2, *hidden, 1)))
+        record = train(large, seed=1, callback=lambda progress: progress.n_starts > 0)
+        assert record.agreement.n_starts > 0
+
+
+def test_what_has_no_place_for_it_says_so():
+    with pytest.raises(ValueError, match="unknown hidden 'large'"):
+        train(problem(), hidden="large")
+    with pytest.raises(ValueError, match="for networks of your own data"):
+        train(replace(problem(), rescale="unit"), hidden="auto")
+    with pytest.raises(ValueError, match="initial is a network of the problem's size"):
+        train(problem(), hidden="auto", initial=np.zeros(problem().topology.dim))
+    alone = train(problem(), "DE", hidden="auto", max_evaluations=500)
+    assert alone.model.topology == problem().topology

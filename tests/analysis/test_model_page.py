@@ -47,6 +47,17 @@ def test_effects_are_means_over_samples_that_differ_in_one_column(mixed):
         assert mean == pytest.approx(slow, rel=1e-9)
 
 
+def test_a_level_that_a_table_does_not_have_has_an_effect_too(mixed):
+    model, problem = mixed
+    (column,) = [i for i, one in enumerate(model.encoding.columns) if one.name == "grade"]
+    inputs = problem.train.X[:, np.flatnonzero(model.owners == column)]
+    one_grade = replace(problem, train=problem.train[(inputs == inputs[0]).all(axis=1)])
+    (grade,) = [effect for effect in effects(model, one_grade) if effect.name == "grade"]
+    assert len(grade.means) == 3
+    assert np.isfinite(grade.means).all()
+    assert grade.share == pytest.approx(0)
+
+
 def test_effects_are_those_that_made_the_data(mixed):
     found = {effect.name: effect for effect in effects(*mixed)}
     heat, grade = found["heat"], found["grade"]

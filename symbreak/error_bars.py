@@ -129,7 +129,7 @@ class ErrorBars:
 
     @single_threaded_blas
     def std_of_mean(self, X: Array, mean: Array, weights: Array) -> Array:
-        """Standard deviations (q,) of the weighted mean (q,) of outputs at X (K, d), but no noise."""
+        """Standard deviations (q,) of the weighted mean (q,) of outputs at X (K, d), no noise."""
         total = np.zeros_like(mean)
         for member in self.members:
             parts = [

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import threading
-from contextlib import nullcontext
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from symbreak import METHODS, Topology, evolve
 from symbreak._support.checks import check_count, unknown
@@ -114,6 +117,7 @@ def evolve_command(
         _say_what(fitness)
         with (
             deferred_interrupts(stop.set),
+            _plain_warnings(),
             progress_bar(method, max_time, console, stop) as show,
             shell_words(),
         ):
@@ -155,6 +159,18 @@ def evolve_command(
     if stop.is_set():
         console.print("Stopped early; this is the best so far.")
         raise typer.Exit(130)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Say warnings in a line each, when the bar is done; not where in the code they arose."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default")
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(one.message) for one in said):
+                Console(stderr=True, soft_wrap=True).print(f"Warning: {shown(text)}")
 
 
 def _environment(source: str, layers: Any, net: dict[str, Any], own: dict[str, Any]) -> Fitness:

@@ -38,6 +38,7 @@ LEFT_OUT = (
     "tests/analysis/test_statistics.py::test_what_prevents_an_interval_is_said",
     "tests/optimizers/test_de.py::test_evaluations_to_a_target_are_of_the_order_of_scipys",
     "tests/test_estimators.py::test_frames_of_polars_give_their_names_too",
+    "tests/test_estimators.py::test_levels_booleans_dates_and_gaps_of_frames_are_inputs[polars]",
     "tests/test_estimators.py::test_their_checks_of_other_array_libraries_pass_too",
 )
 OPTIONS += [f"--deselect={name}" for name in LEFT_OUT]

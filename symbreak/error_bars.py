@@ -128,12 +128,15 @@ class ErrorBars:
         return np.sum([share * (v + (f - outputs) ** 2) for share, f, v in parts], axis=0)
 
     @single_threaded_blas
-    def std_of_mean(self, X: Array, mean: Array) -> Array:
-        """Standard deviations (q,) of the mean (q,) of the outputs at X (K, d), without noise."""
+    def std_of_mean(self, X: Array, mean: Array, weights: Array) -> Array:
+        """Standard deviations (q,) of the weighted mean (q,) of outputs at X (K, d), no noise."""
         total = np.zeros_like(mean)
         for member in self.members:
-            parts = [(f.sum(axis=0), J.sum(axis=0)) for _, f, J in _linearisations(member, X)]
-            f, J = (np.sum(part, axis=0) / len(X) for part in zip(*parts, strict=True))
+            parts = [
+                (weights[rows] @ f, np.tensordot(weights[rows], J, 1))
+                for rows, f, J in _linearisations(member, X)
+            ]
+            f, J = (np.sum(part, axis=0) / weights.sum() for part in zip(*parts, strict=True))
             open_ = member.noise**2 * np.sum((J @ member.factor.T) ** 2, axis=1)
             total += member.share * (open_ + (f - mean) ** 2)
         return self.scale * np.sqrt(total)

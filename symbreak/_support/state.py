@@ -163,5 +163,5 @@ def load_state(path: Path) -> dict[str, Any]:
             names = json.loads(file["names"].tobytes())
             arrays = {name: file[str(i)] for i, name in enumerate(names)}
             return join_state(json.loads(file["plain"].tobytes()), arrays)
-    except Exception as error:  # on damaged bytes zipfile and NumPy raise whatever Python does
-        raise ValueError(f"{str(path)!r} holds no state that can be read: {error}") from None
+    except Exception:  # on damaged bytes zipfile and NumPy raise whatever Python does
+        raise ValueError(f"{str(path)!r} holds no state: it is damaged, or another file.") from None

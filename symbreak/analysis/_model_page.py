@@ -29,6 +29,7 @@ from symbreak.analysis._style import HEIGHT, WIDTH, styled
 from symbreak.inspection import (
     Effect,
     effects,
+    importance,
     origin_in_words,
     recorded_scores,
     scores,
@@ -79,7 +80,7 @@ def write_model_page(
         fits=[_picture(*chart) for chart in _fit_charts(model, problem)],
         effects=[_picture(*chart) for chart in _effect_charts(model, found)],
         sizes=_sizes(model),
-        importance=_importance(model, problem, found),
+        importance=importance(model, problem, found),
         last=SAID[list(problem.parts)[-1]] if seen else NEW,
         ranges=_ranges(model),
         origin=origin_in_words(model),
@@ -181,23 +182,6 @@ def _effect_chart(effect: Effect, output: int, name: str, scale: alt.Scale) -> A
     x = alt.X("x:T" if effect.is_date else "x:Q", title=effect.name, scale=X_SCALE)
     area = base.mark_area(opacity=0.25, color=FITTED).encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
     return alt.layer(area, base.mark_line(color=FITTED, strokeWidth=2).encode(x=x, y=y))
-
-
-def _importance(model: Model, problem: Problem, found: list[Effect]) -> dict[str, Any]:
-    before = list(scores(model, problem).values())[-1].error
-    what = "misclassified" if model.classes else "error"
-    head = ["column", "explains alone", f"{what} when shuffled"]
-    times = "{:.1%}" if model.classes else "\u00d7 {:.3g}"
-    rows = [
-        [
-            effect.name,
-            f"{effect.share.mean():.0%}",
-            times.format(effect.shuffled if model.classes else (effect.shuffled / before) ** 0.5),
-        ]
-        for effect in found
-        if model.classes or before > 0
-    ]
-    return {"columns": head, "rows": rows}
 
 
 def _sizes(model: Model) -> dict[str, Any]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import threading
-from contextlib import nullcontext
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from symbreak import METHODS, Topology, evolve
 from symbreak._support.checks import check_count, unknown
@@ -18,7 +21,7 @@ from symbreak._support.signals import deferred_interrupts
 from symbreak._support.workers import WorkerProcesses
 from symbreak.cli._console import CHARTS, check_out, console, import_here, shown
 from symbreak.cli._train import hidden_sizes, shell_words
-from symbreak.control import CONTROL, control_fitness
+from symbreak.control import CONTROL, Control, control_fitness
 from symbreak.environments import Environment, environment_fitness
 from symbreak.objectives import Fitness
 from symbreak.training import Progress
@@ -80,7 +83,7 @@ def evolve_command(
         check_out("--out", out, ".json")
     if plot is not None:
         check_out("--plot", plot, *CHARTS)
-        from symbreak.analysis import evolution_chart, save_chart
+        from symbreak.analysis import evolution_chart  # noqa: F401  (missing now, not in the end)
     if checkpoint is not None:
         check_out("--checkpoint", checkpoint)
     if method not in METHODS:
@@ -90,30 +93,21 @@ def evolve_command(
     net: dict[str, Any] = {"activation": activation, "outputs": "searched", "biases": biases}
     layers = None if hidden is None else hidden_sizes(hidden)
     own: dict[str, Any] = {} if target is None else {"target": target}
+    about = {"maximize": maximize, "noisy": noisy, "vectorized": vectorized, "timeout": timeout}
     stop = threading.Event()
     n_workers = check_count("--workers", workers, 1)
     with WorkerProcesses(n_workers) if n_workers > 1 else nullcontext() as executor:
-        if source in CONTROL:
-            if inputs or outputs != 1 or maximize or noisy or vectorized or timeout:
-                raise ValueError(f"{source} is a problem by name: it says what goes in and out.")
-            n, usual = len(CONTROL[source].inputs), CONTROL[source].hidden
-            topology = Topology((n, *(layers or usual), 1), **net)
-            fitness = control_fitness(source, topology=topology, executor=executor, **own)
-        elif ":" not in source:
-            if inputs or maximize or noisy or vectorized or timeout:
-                raise ValueError(f"{source} is an environment: it says what goes in and out.")
-            fitness = _environment(source, layers, net, {"executor": executor, **own})
+        own["executor"] = executor
+        if ":" in source:
+            fitness = _own_fitness(source, inputs, layers, outputs, net, {**about, **own})
+        elif inputs or outputs != 1 or any(about.values()):
+            raise ValueError(f"{source} is a problem by name: it says what goes in and out.")
         else:
-            function = _function(source)
-            if inputs is None:
-                raise ValueError(f"--inputs says how many numbers a network of {source} sees.")
-            with shell_words():
-                topology = Topology((inputs, *(layers or (6,)), outputs), **net)
-            own |= {"maximize": maximize, "noisy": noisy, "vectorized": vectorized}
-            fitness = Fitness(function, topology, timeout=timeout, executor=executor, **own)
+            fitness = _named_fitness(source, layers, net, own)
         _say_what(fitness)
         with (
             deferred_interrupts(stop.set),
+            _plain_warnings(),
             progress_bar(method, max_time, console, stop) as show,
             shell_words(),
         ):
@@ -139,26 +133,29 @@ def evolve_command(
         record.model.save(out)
         console.print(f"Saved in {shown(out)}")
     if plot is not None:
-        control = CONTROL.get(source)
-        chart = evolution_chart(
-            record.problem,
-            record.evaluations,
-            -record.errors if record.maximize else record.errors,
-            maximize=record.maximize,
-            about=f"{'-'.join(map(str, fitness.topology.sizes))} network, {record.method}",
-            control=control,
-            theta=record.theta,
-            topology=fitness.topology,
-        )
-        save_chart(chart, plot)
-        console.print(f"Drawn in {shown(plot)}")
+        _draw(record, fitness, CONTROL.get(source), plot)
     if stop.is_set():
         console.print("Stopped early; this is the best so far.")
         raise typer.Exit(130)
 
 
-def _environment(source: str, layers: Any, net: dict[str, Any], own: dict[str, Any]) -> Fitness:
-    """The fitness of an environment of Gymnasium."""
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Say warnings in a line each, when the bar is done; not where in the code they arose."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default")
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(one.message) for one in said):
+                Console(stderr=True, soft_wrap=True).print(f"Warning: {shown(text)}")
+
+
+def _named_fitness(source: str, layers: Any, net: dict[str, Any], own: dict[str, Any]) -> Fitness:
+    """The fitness of a problem of control, or of an environment of Gymnasium."""
+    if (control := CONTROL.get(source)) is not None:
+        topology = Topology((len(control.inputs), *(layers or control.hidden), 1), **net)
+        return control_fitness(source, topology=topology, **own)
     try:
         found = Environment(source)
     except ValueError as none:
@@ -171,14 +168,36 @@ def _environment(source: str, layers: Any, net: dict[str, Any], own: dict[str, A
     return environment_fitness(source, topology=topology, **own)
 
 
-def _function(source: str) -> Any:
-    """The function of ``module:function``."""
+def _own_fitness(
+    source: str, inputs: int | None, layers: Any, outputs: int, net: Any, own: dict[str, Any]
+) -> Fitness:
+    """That of ``module:function``."""
     module, _, name = source.partition(":")
     import_here([module])
-    found = getattr(importlib.import_module(module), name, None)
-    if not callable(found):
+    function = getattr(importlib.import_module(module), name, None)
+    if not callable(function):
         raise ValueError(f"the module {module} has no function {name!r}.")
-    return found
+    if inputs is None:
+        raise ValueError(f"--inputs says how many numbers a network of {source} sees.")
+    with shell_words():
+        return Fitness(function, Topology((inputs, *(layers or (6,)), outputs), **net), **own)
+
+
+def _draw(record: Any, fitness: Fitness, control: Control | None, plot: Path) -> None:
+    from symbreak.analysis import evolution_chart, save_chart
+
+    chart = evolution_chart(
+        record.problem,
+        record.evaluations,
+        -record.errors if record.maximize else record.errors,
+        maximize=record.maximize,
+        about=f"{'-'.join(map(str, fitness.topology.sizes))} network, {record.method}",
+        control=control,
+        theta=record.theta,
+        topology=fitness.topology,
+    )
+    save_chart(chart, plot)
+    console.print(f"Drawn in {shown(plot)}")
 
 
 def _say_what(fitness: Fitness) -> None:

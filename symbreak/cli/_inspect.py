@@ -17,7 +17,15 @@ from symbreak._support.words import few
 from symbreak.cli._console import CHARTS, check_out, console, plain, shown
 from symbreak.cli._predict import choose_inputs, inputs_of
 from symbreak.cli._scores import print_scores
-from symbreak.inspection import origin_in_words, recorded_scores, scores, sensitivity
+from symbreak.inspection import (
+    Effect,
+    effects,
+    importance,
+    origin_in_words,
+    recorded_scores,
+    scores,
+    sensitivity,
+)
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem, read_table
 from symbreak.problems._files import default_targets
@@ -68,6 +76,8 @@ def inspect_command(
     if found:
         console.print()
         print_scores(network, found)
+    if problem is not None:
+        _print_effects(network, problem)
     if page is not None and problem is not None:
         command = shlex.join(["symbreak", *sys.argv[1:]])
         write_model_page(network, problem, page, command=command, seen=False)
@@ -125,6 +135,34 @@ def problem_of(model: Model, table: Table) -> Problem:
         target_names=model.target_names,
         encoding=model.encoding,
     )
+
+
+def _print_effects(model: Model, problem: Problem) -> None:
+    """What each column does to the mean prediction over the rows of a table."""
+    found = effects(model, problem, MAX_INPUTS)
+    told = importance(model, problem, found)
+    goals = [str(label) for label in model.classes] or list(model.target_names) or ["y"]
+    j = 1 if len(model.classes) == 2 else 0
+    table = Lines(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in told["columns"]:
+        table.add_column(heading, overflow="ellipsis", max_width=24)
+    table.add_column(f"mean {shown(goals[j])[:20]}")
+    for effect, row in zip(found, told["rows"], strict=True):
+        low, high = (int(one) for one in (effect.means[:, j].argmin(), effect.means[:, j].argmax()))
+        ends = [f"{effect.means[i, j]:.4g} at {_level(effect, i)}" for i in (low, high)]
+        cells = [cell.replace("\u00d7", "x") for cell in row]
+        table.add_row(*map(shown, cells), shown(" to ".join(ends)))
+    console.print()
+    console.print(table)
+
+
+def _level(effect: Effect, i: int) -> str:
+    """A value of a column in words."""
+    if effect.levels:
+        return effect.levels[i]
+    if effect.is_date:
+        return str(np.datetime64(int(effect.values[i]), "D"))
+    return f"{effect.values[i]:.4g}"
 
 
 def _print_sensitivity(model: Model) -> None:

@@ -319,10 +319,14 @@ def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None)
 
 def _same_columns(given: dict[str, Any], table: Table, model: Model) -> None:
     """Targets and inputs are those of a model, as far as nothing else is said."""
-    if not given["targets"]:
-        given["targets"] = [*model.target_names] or default_targets(table, given["ignore"])
-    given["like"] = model.encoding
     wanted = model.encoding.names if model.encoding else model.feature_names
+    if not given["targets"]:
+        taken = [*given["ignore"], *wanted]
+        left = [name for name in table.names if name not in taken]
+        if wanted and model.classes and len(left) > 1:  # it does not know what they are called
+            raise ValueError(f"--target must say which column holds the classes: {few(left)}.")
+        given["targets"] = [*model.target_names] or default_targets(table, taken)
+    given["like"] = model.encoding
     inputs = [name for name in table.names if name not in given["targets"]]
     if wanted:
         choose_columns(str(table.path), inputs, wanted)
@@ -389,6 +393,8 @@ def _keep(
         console.print(best.record.size_in_words)
     console.print()
     _scores.print_scores(model, recorded_scores(model) or scores(model, problem), heading)
+    if (reason := model.origin.get("no_error_bars")) is not None:
+        console.print(f"There are no error bars: {shown(reason)}.")
     if problem.ridge.sets_itself and is_constant(model, problem):
         console.print("It predicts the same for all rows. If they are no noise, try --alpha 0.01.")
     if out is not None:

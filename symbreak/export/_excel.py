@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,8 +56,8 @@ def to_excel(model: Model) -> bytes:
     sheets = _Sheets(book)
     _write_inputs(sheets, model, encoding, codes[0])
     steps = _Steps(sheets, len(codes))
-    outputs = _write_steps(steps, model, encoding, codes)
-    _write_outputs(sheets, model, outputs, FIRST + len(encoding.columns) + 1)
+    outputs, check = _write_steps(steps, model, encoding, codes)
+    _write_outputs(sheets, model, outputs, check, FIRST + len(encoding.columns) + 1)
     content = io.BytesIO()
     book.save(content)
     return content.getvalue()
@@ -217,8 +217,8 @@ def _write_raw(
 
 def _write_steps(
     steps: _Steps, model: Model, encoding: Encoding, codes: Array
-) -> list[tuple[str, int, int]]:
-    """All that is computed; returns names of outputs, their rows, and those of the model's own."""
+) -> tuple[list[tuple[str, int]], str]:
+    """All that is computed; returns rows of the outputs by name, and where the check stands."""
     sheets, net = steps.sheets, model.topology
     cells = [steps.add(column.name, "") for column in encoding.columns]
     for i, (row, column) in enumerate(zip(cells, encoding.columns, strict=True)):
@@ -246,7 +246,7 @@ def _write_steps(
     for h, weights in enumerate(net.layers(model.theta), start=1):
         names = [f"hidden layer {h}, neuron {n}" for n in range(1, len(weights) + 1)]
         layer = steps.layer(names, layer, weights, ACTIVATIONS[net.activation.name])
-    return list(_outputs(steps, model, layer, model.outputs(encoding.inputs(codes))))
+    return _outputs(steps, model, layer, model.outputs(encoding.inputs(codes)))
 
 
 def _code(sheets: _Sheets, column: Coded, cell: str, row: int) -> str:
@@ -269,8 +269,8 @@ def _code(sheets: _Sheets, column: Coded, cell: str, row: int) -> str:
 
 def _outputs(
     steps: _Steps, model: Model, layer: Sequence[int], truth: Array
-) -> Iterator[tuple[str, int, int]]:
-    """Names of outputs, their rows, and those of what the model says."""
+) -> tuple[list[tuple[str, int]], str]:
+    """Names of outputs with their rows, and the range of their differences from the model."""
     sheets, weights = steps.sheets, model.output_weights.T
     if not model.output_shift:
         weights = np.column_stack([weights, np.zeros(len(weights))])
@@ -287,18 +287,22 @@ def _outputs(
             mean = sheets.number(f"mean of {name}", model.targets.mean[i])
             scale = sheets.number(f"scale of {name}", model.targets.scale[i])
             rows[i] = steps.add(name, f"@{rows[i]}*{scale}+{mean}")
-    for name, row, values in zip(names, rows, truth.T.tolist(), strict=True):
-        known = steps.add(f"{name}, as the model says", "")
+    known = [steps.add(f"{name}, as the model says", "") for name in names]
+    for row, values in zip(known, truth.T.tolist(), strict=True):
         for j, value in enumerate(values[1:], start=3):
-            steps.sheet.cell(known, j, value)
-        yield name, row, known
+            steps.sheet.cell(row, j, value)
+    pairs = zip(names, rows, known, strict=True)
+    off = [steps.add(f"{name}, difference", f"ABS(@{a}-@{b})") for name, a, b in pairs]
+    for row in off:  # nothing is known of the user's
+        steps.sheet.cell(row, 2).value = None
+    return list(zip(names, rows, strict=True)), f"calculation!$C${off[0]}:$J${off[-1]}"
 
 
 def _write_outputs(
-    sheets: _Sheets, model: Model, outputs: Sequence[tuple[str, int, int]], row: int
+    sheets: _Sheets, model: Model, outputs: Sequence[tuple[str, int]], check: str, row: int
 ) -> None:
     """What the user's sample gives, and how far the formulas are from the model."""
-    sheet, (_, first, _), (_, last, _) = sheets.model, outputs[0], outputs[-1]
+    sheet, (_, first), (_, last) = sheets.model, outputs[0], outputs[-1]
     if model.classes:
         known = sheets.column("classes", [str(label) for label in labels(model)])
         scores = f"calculation!$B${first}:$B${last}"
@@ -306,19 +310,13 @@ def _write_outputs(
         sheet.cell(row, 2, f"=INDEX({known},MATCH(MAX({scores}),{scores},0))").font = sheets.bold
         sheets.name("out_class", row)
         row += 1
-    names = identifiers(["class", *(name for name, *_ in outputs)])[1:]  # a label may be class
-    for (name, place, _), out in zip(outputs, names, strict=True):
+    names = identifiers(["class", *(name for name, _ in outputs)])[1:]  # a label may be class
+    for (name, place), out in zip(outputs, names, strict=True):
         sheets.text(sheet, row, 1, name, sheets.bold)
         sheet.cell(row, 2, f"=calculation!$B${place}").font = sheets.bold
         sheets.name(f"out_{out}", row)
         row += 1
-    letter = chr(ord("B") + CHECKS)
-    spans = [
-        (f"calculation!$C${a}:${letter}${a}", f"calculation!$C${b}:${letter}${b}")
-        for _, a, b in outputs
-    ]
-    worst = ",".join(f"SUMPRODUCT(MAX(ABS({ours}-{theirs})))" for ours, theirs in spans)
     sheets.text(sheet, row + 1, 1, "check: largest difference", sheets.grey)
-    sheet.cell(row + 1, 2, f"=MAX({worst})").number_format = "0.0E+00"
+    sheet.cell(row + 1, 2, f"=MAX({check})").number_format = "0.0E+00"
     sheets.text(sheet, row + 1, 3, f"from the model, over {CHECKS} samples", sheets.grey)
     sheets.name("check", row + 1)

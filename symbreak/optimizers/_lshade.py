@@ -182,7 +182,7 @@ def remembered(F: Array, CR: Array, gains: Array, last_CR: float) -> tuple[float
     """
     finite = gains[gains < np.inf]
     gains = np.minimum(gains, finite.max() if len(finite) else 1.0)
-    w = gains / gains.max()
+    w = np.maximum(gains / gains.max(), 1e-290)  # or means might divide 0 by 0
     new_F = float(np.sum(w * F**2) / np.sum(w * F))
     if last_CR == NEVER or CR.max() == 0:
         return new_F, NEVER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections import Counter
@@ -186,8 +187,15 @@ class Encoding:
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
-        """All inputs of the network, in their order."""
-        return tuple(one for i, column in enumerate(self.columns) for one in _features(i, column))
+        """All inputs of the network, in their order; a level may be called other, too."""
+        found: dict[str, Feature] = {}
+        for i, column in enumerate(self.columns):
+            for one in _features(i, column):
+                same = (f"{one.name} ({n})" for n in itertools.count(2))
+                names = itertools.chain([one.name], same)
+                name = next(name for name in names if name not in found)
+                found[name] = one._replace(name=name)
+        return tuple(found.values())
 
     @property
     def in_words(self) -> list[str]:

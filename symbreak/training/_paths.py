@@ -23,10 +23,12 @@ from symbreak.objectives._cross_entropy import CrossEntropy, log_softmax
 from symbreak.problems import Dataset, Problem
 from symbreak.training._recipe import LEAST, MANY, SOME
 
-#: Ridges, and where a path begins. It ends in either direction where the loss is so many times the
-#: least, or was not better than that by a share worth mentioning for so many ridges.
+#: Ridges, and where the first paths begin; those of larger networks so many steps above the best
+#: one so far. A path ends in either direction where the loss is so many times the least, or was not
+#: better than that by a share worth mentioning for more ridges than this.
 RIDGES = tuple(10.0 ** (e / 2) for e in range(-12, 5))
-FIRST_RIDGE, WORSE, BETTER, IN_VAIN = 1.0, 1.3, 0.995, 2
+FIRST_RIDGE, STEPS = 1.0, 2
+WORSE, BETTER, IN_VAIN = 1.3, 0.995, 1
 #: Iterations with the first ridge, and with each other one; by cross-entropy, whose iterations are
 #: cheaper and bring less, so many times more, of about so many evaluations each.
 FIRST_ITERATIONS, ITERATIONS = 60, 25
@@ -47,6 +49,7 @@ class PathJob(NamedTuple):
         share: How much of all is shown: ridges are held in proportion.
         seed: Of the random networks.
         number: Of the path.
+        first_ridge: Where it begins.
         max_evaluations: At most.
         max_time: Seconds at most.
     """
@@ -56,6 +59,7 @@ class PathJob(NamedTuple):
     share: float
     seed: int
     number: int
+    first_ridge: float
     max_evaluations: int
     max_time: float
 
@@ -82,11 +86,20 @@ def ridges(problem: Problem) -> tuple[float, ...]:
     return RIDGES if problem.ridge.sets_itself else (problem.ridge.alpha,)
 
 
+def first_ridge(problem: Problem, best: float | None = None) -> float:
+    """Where paths begin: with a middle ridge, or some steps above the best of smaller networks."""
+    alphas = ridges(problem)
+    if len(alphas) == 1:
+        return alphas[0]
+    usual = alphas.index(FIRST_RIDGE)
+    return alphas[usual if best is None else min(usual, alphas.index(best) + STEPS)]
+
+
 def follow(job: PathJob, may_go_on: MayGoOn = lambda: True) -> Path:
     """Follow a path from its first ridge down, and then from there up."""
     deadline = time.monotonic() + job.max_time
     alphas = ridges(job.problem)
-    middle = alphas.index(FIRST_RIDGE) if FIRST_RIDGE in alphas else 0
+    middle = alphas.index(job.first_ridge)
     outputs = np.full((len(alphas), *job.left_out.y.shape), np.nan)
     thetas = np.zeros((len(alphas), job.problem.topology.dim))
     spent, least = MANY, np.inf
@@ -135,7 +148,7 @@ def _random(on: LeastSquares, job: PathJob) -> Array:
 
 def _by_squares(job: PathJob, has_time: MayGoOn) -> tuple[Array, Step]:
     """Numbers: polishes, with the best output layer wherever they are."""
-    on = LeastSquares(replace(job.problem, alpha=job.share * FIRST_RIDGE))
+    on = LeastSquares(replace(job.problem, alpha=job.share * job.first_ridge))
     net, shift = job.problem.topology, job.problem.output_shift
 
     def step(x: Array, alpha: float, iterations: int, left: int) -> tuple[Array, Array, int]:
@@ -155,7 +168,7 @@ def _by_squares(job: PathJob, has_time: MayGoOn) -> tuple[Array, Step]:
 
 def _by_entropy(job: PathJob, has_time: MayGoOn) -> tuple[Array, Step]:
     """Classes: descents of all layers, from the best output layer by least squares."""
-    on = LeastSquares(replace(job.problem, alpha=job.share * FIRST_RIDGE))
+    on = LeastSquares(replace(job.problem, alpha=job.share * job.first_ridge))
     theta = _random(on, job)
     V = on.model(theta).output_weights / on.class_scale
     net, shift = job.problem.topology, job.problem.output_shift

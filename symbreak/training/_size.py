@@ -27,7 +27,7 @@ from symbreak.objectives._cross_entropy import log_softmax
 from symbreak.problems import Dataset, Problem
 from symbreak.topology import Topology
 from symbreak.training._last_step import MIN_SAMPLES, folds
-from symbreak.training._paths import Path, PathJob, follow, ridges
+from symbreak.training._paths import Path, PathJob, first_ridge, follow, ridges
 from symbreak.training._record import Tried
 
 #: What may be tried, in this order, and the size without a comparison.
@@ -181,10 +181,12 @@ class Comparison:
         left = self._deadline - time.monotonic()
         if limit < LEAST_EVALUATIONS or left <= 0:
             return False
+        best = min(self.tried, key=lambda one: one.loss).alpha if self.tried else None
+        first = first_ridge(problem, best)
         jobs = [
             PathJob(
                 replace(problem, train=part.shown, validation=None, test=None),
-                *(part.left_out, part.share, self.seed, number, limit, left),
+                *(part.left_out, part.share, self.seed, number, first, limit, left),
             )
             for number, part in enumerate(parts)
         ]

@@ -47,6 +47,32 @@ def test_effects_are_means_over_samples_that_differ_in_one_column(mixed):
         assert mean == pytest.approx(slow, rel=1e-9)
 
 
+def test_rows_that_are_merged_count_as_often_as_they_are_there():
+    rng = np.random.default_rng(0)
+    X = np.array([[0, 0]] * 120 + [[1, 1]] * 5 + [[0, 1]] * 10 + [[1, 0]] * 15)
+    y = X[:, 0] * (1 + 3 * X[:, 1]) + rng.integers(2, size=150)
+    merged, whole = (Problem.from_arrays(X, y, hidden=(2,), merge=m) for m in (True, False))
+    assert len(merged.train) <= 8
+    model = trained(merged)
+    assert model.error_bars is not None
+    for one, other in zip(effects(model, merged), effects(model, whole), strict=True):
+        assert one.means == pytest.approx(other.means)
+        assert one.std == pytest.approx(other.std)
+        assert one.share == pytest.approx(other.share)
+        assert one.shuffled == pytest.approx(other.shuffled, rel=0.5)
+
+
+def test_a_level_that_a_table_does_not_have_has_an_effect_too(mixed):
+    model, problem = mixed
+    (column,) = [i for i, one in enumerate(model.encoding.columns) if one.name == "grade"]
+    inputs = problem.train.X[:, np.flatnonzero(model.owners == column)]
+    one_grade = replace(problem, train=problem.train[(inputs == inputs[0]).all(axis=1)])
+    (grade,) = [effect for effect in effects(model, one_grade) if effect.name == "grade"]
+    assert len(grade.means) == 3
+    assert np.isfinite(grade.means).all()
+    assert grade.share == pytest.approx(0)
+
+
 def test_effects_are_those_that_made_the_data(mixed):
     found = {effect.name: effect for effect in effects(*mixed)}
     heat, grade = found["heat"], found["grade"]

@@ -8,6 +8,7 @@ import sys
 from unittest.mock import patch
 
 from symbreak import cli
+from symbreak.cli._console import console
 
 
 def symbreak(*arguments, **options):
@@ -23,6 +24,7 @@ def symbreak_here(*arguments, columns=300):
     with (
         patch.object(sys, "argv", command),
         patch.dict(os.environ, COLUMNS=str(columns)),
+        patch.object(console, "_width", None),  # else it is that of the first import
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from symbreak import LeastSquares, Problem, train
 from symbreak.cli import app
 from symbreak.cli._scores import best_record, extreme_value
-from symbreak.inspection import recorded_scores, scores
+from symbreak.inspection import effects, recorded_scores, scores
 from symbreak.models import Model
 from symbreak.problems import read_problem
 from symbreak.training import _last_step, _train
@@ -237,6 +237,10 @@ def test_inspect_scores_a_model_on_another_table_and_writes_a_page(folder):
     text = run("inspect", out, "--data", folder / "house.csv", "--page", page)
     problem = read_problem(folder / "house.csv", name="house.csv")
     assert f"this table 80 {scores(model, problem)['training'].rmse[0]:.4g} ±" in text
+    assert "column explains alone error when shuffled mean price" in text
+    (effect,) = [one for one in effects(model, problem) if one.name == "area"]
+    low, high = effect.means[:, 0].min(), effect.means[:, 0].max()
+    assert re.search(rf"area {effect.share[0]:.0%} x \S+ {low:.4g} at \S+ to {high:.4g} at", text)
     assert "of this table" in page.read_text()
     with pytest.raises(ValueError, match="--page needs a table"):
         run("inspect", out, "--page", page)
@@ -598,6 +602,17 @@ def test_a_network_is_refitted_to_new_data_and_compared_with_what_it_was(tmp_pat
     ):
         with pytest.raises(ValueError, match=message):
             run("train", tmp_path / "new.csv", "--from", old, *options)
+
+
+def test_a_network_of_classes_is_not_refitted_to_another_column(tmp_path):
+    data, model = tmp_path / "data.csv", tmp_path / "model.json"
+    rows = (f"{'yes' if i % 3 else 'no'},{i % 7},{i}.5" for i in range(40))
+    data.write_text("\n".join(["kind,x,y", *rows]))
+    usual = ("--hidden", "2", "-n", "100")
+    run("train", data, "--target", "kind", "--ignore", "y", *usual, "--out", model)
+    with pytest.raises(ValueError, match="--target must say which column holds the classes: kind"):
+        run("train", data, "--from", model, "-n", "100")
+    assert "classification" in run("train", data, "--from", model, "--ignore", "y", "-n", "100")
 
 
 def test_compare_takes_and_writes_files_of_one_kind(folder):

@@ -100,3 +100,8 @@ def test_it_finds_the_minimum_of_a_sphere(method):
         asked = search.ask()
         search.tell(asked, np.sum(asked**2, axis=1))
     assert search.best.error < 1e-3
+
+
+def test_gains_of_any_size_leave_settings_that_are_numbers():
+    found = remembered(np.array([0.5, 0.5]), np.array([0.0, 0.5]), np.array([1e300, 1e-30]), 0.5)
+    assert found == pytest.approx((0.5, 0.5))

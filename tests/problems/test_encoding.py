@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symbreak import train
+from symbreak import Problem, train
 from symbreak.cli._predict import choose_inputs, inputs_of
 from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
 from symbreak.models import Model
@@ -219,3 +219,21 @@ def test_any_file_is_refused_in_words_or_trained_on_kept_predicted_for_and_expor
         assert np.allclose([scope["outputs"](row) for row in rows], outputs, rtol=1e-9, atol=1e-9)
     for export in (to_c, to_latex, to_onnx, to_excel):
         assert export(model)
+
+
+def test_a_level_may_be_called_other_and_a_column_like_a_level():
+    levels = np.array([*"aaaaa", *["other"] * 4, "q", "r"] * 2)
+    levels[:2] = "s", "t"  # with q and r, rare
+    levels[levels == "q"] = [*"uv"]
+    levels[levels == "r"] = [*"wx"]
+    table = {"g": levels, "g = other": np.arange(22.0), "y": np.arange(22) % 5}
+    encoding = Encoding.learn({name: table[name] for name in ("g", "g = other")})
+    names = [feature.name for feature in encoding.features]
+    assert names == ["g = other", "g = other (2)", "g = other (3)"]
+    with pytest.warns(UserWarning, match="Rare, or not seen in training: g s, t, u"):
+        X = encoding(pd.DataFrame(table))
+    assert X[:, 0].tolist() == (levels == "other").astype(float).tolist()
+    assert X[:, 1].sum() == 6
+    assert X[:, 2].tolist() == table["g = other"].tolist()
+    problem = Problem.from_arrays(X, table["y"], feature_names=tuple(names), encoding=encoding)
+    assert train(problem, max_evaluations=60).model.columns == ("g", "g = other")

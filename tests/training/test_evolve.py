@@ -295,7 +295,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(method, tmp_path):
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
     file = tmp_path / "run.state"
     file.write_bytes(b"PK nothing")
-    with pytest.raises(ValueError, match="no state that can be read"):
+    with pytest.raises(ValueError, match="holds no state: it is damaged, or another"):
         evolve(loss, NET, checkpoint=file)
 
 

@@ -1,0 +1,165 @@
+"""Write the numbers of docs/evolve.md from the archives of two studies, into the page.
+
+    symbreak study studies/control.toml --store control.db
+    symbreak study studies/control-poles.toml --store control.db    # more of the cheapest
+    symbreak store archive control.db studies/control
+    symbreak study studies/control-auto.toml --store control-auto.db
+    symbreak store archive control-auto.db studies/control-auto
+    python scripts/control.py
+
+Runs are ordered by the evaluations that they took to the goal, and those that never got there,
+after all others, by what they ended in: rank-sum tests and effect sizes are of that order. Holm's
+adjustment is over all comparisons of the table; the effect sizes of a search on all problems are
+tested together by Wilcoxon's signed ranks.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from _pages import filled
+from scipy.stats import mannwhitneyu, wilcoxon
+
+from symbreak.analysis._statistics import holm
+from symbreak.experiments import Archive, StudySpec
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "evolve.md"
+STUDIES = ROOT / "studies"
+PEERS = ROOT / "benchmarks" / "results" / "control.json"
+PAIRS = (
+    ("DE", "DE-SB-LA"),
+    ("L-SHADE", "L-SHADE-SB-LA"),
+    ("CMA-ES-IPOP", "CMA-ES-IPOP-SB-LA"),
+)
+LEVEL = 0.05
+
+
+def read(folder: Path) -> pd.DataFrame:
+    """Runs, with ``solved``, and ``place``: what they are ordered by."""
+    runs = Archive(folder).frames().runs
+    solved = runs["error"] <= runs["goal"]
+    share = runs["evaluations"] / runs["max_evaluations"]
+    place = np.where(solved, share, 1 + runs["error"])
+    return runs.assign(solved=solved, place=place)
+
+
+def problems() -> tuple[str, ...]:
+    """In the order of the study."""
+    return StudySpec.load(STUDIES / "control.toml").problems
+
+
+def compared(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row per problem and pair of methods, without breaking and with it."""
+    rows = []
+    for problem in problems():
+        group = runs[runs["problem"] == problem]
+        for plain, broken in PAIRS:
+            a, b = (group[group["method"] == name] for name in (plain, broken))
+            test = mannwhitneyu(b["place"], a["place"])
+            rows.append(
+                {"problem": problem, "search": plain, "n": f"{len(a)} / {len(b)}"}
+                | {"a": solved(a), "b": solved(b)}
+                | {"p": test.pvalue, "a12": 1 - test.statistic / (len(a) * len(b))}
+            )
+    table = pd.DataFrame(rows)
+    return table.assign(p_holm=holm(table["p"].tolist()))
+
+
+def solved(runs: pd.DataFrame) -> str:
+    """How many runs got to the goal, and the expected evaluations to it; else their median end."""
+    n = int(runs["solved"].sum())
+    if not n:
+        return f"none ({runs['error'].median():.3g})"
+    return f"{n} ({runs['evaluations'].sum() / n:,.0f})"
+
+
+def verdict(row: pd.Series) -> str:
+    """In words."""
+    if not row["p"] < LEVEL:
+        return ""
+    word = "better" if row["a12"] > 0.5 else "worse"
+    return word if row["p_holm"] < LEVEL else f"{word} (not with Holm)"
+
+
+def table_of(table: pd.DataFrame) -> str:
+    """Markdown."""
+    lines = [
+        "| problem, hidden neurons | search | runs | without | with breaking | p | A12 | with is |",
+        "|---|---|---:|---:|---:|---:|---:|---|",
+    ]
+    for _, row in table.iterrows():
+        name, hidden = row["problem"].rsplit("-", 1)
+        cells = (f"{name}, {hidden}", row["search"], row["n"], row["a"], row["b"])
+        numbers = (f"{row['p']:.2g}", f"{row['a12']:.2f}", verdict(row))
+        lines.append(f"| {' | '.join((*cells, *numbers))} |")
+    return "\n".join(lines)
+
+
+def claim_of(table: pd.DataFrame) -> str:
+    """How often breaking helped and harmed each search."""
+    parts = []
+    for plain, rows in table.groupby("search", sort=False):
+        words = rows.apply(verdict, axis=1)
+        better, worse = (int(words.str.startswith(word).sum()) for word in ("better", "worse"))
+        clear = int(words.isin(["better", "worse"]).sum())
+        p = wilcoxon(rows["a12"] - 0.5).pvalue
+        n, a12 = len(rows), rows["a12"].mean()
+        parts.append(
+            f"- **{plain}**: better with breaking on {better} of {n}, worse on {worse}; "
+            f"{clear} of these stand Holm's adjustment. A12 is {a12:.2f} on average; "
+            f"over all {n} (Wilcoxon's signed ranks), p = {p:.2g}."
+        )
+    return "\n".join(parts)
+
+
+def reliability(runs: pd.DataFrame) -> str:
+    """How often ``auto`` solves two poles."""
+    lines = ["| network | solved | mean evaluations | most |", "|---|---:|---:|---:|"]
+    names = {
+        "double-pole-6": "6-6-1 without biases",
+        "double-pole-10": "6-10-1 with biases",
+        "double-pole-20": "6-20-1 with biases",
+    }
+    for problem in names:
+        group = runs[runs["problem"] == problem]
+        n = group["evaluations"]
+        lines.append(
+            f"| {names[problem]} | {group['solved'].sum()} of {len(group)} | {n.mean():,.0f} "
+            f"| {n.max():,} |"
+        )
+    return "\n".join(lines)
+
+
+def peers() -> str:
+    """Evaluations of other packages on two poles."""
+    results = json.loads(PEERS.read_text(encoding="utf-8"))
+    lines = [
+        "| search | solved | mean evaluations | median | most |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for row in results["tables"]["Evaluations until two poles stand"]:
+        numbers = (f"{row[name]:,.0f}" for name in ("mean evaluations", "median", "most"))
+        lines.append(f"| {row['search']} | {row['solved']} | {' | '.join(numbers)} |")
+    return "\n".join(lines)
+
+
+def parts() -> dict[str, str]:
+    """What stands between the marks of the page."""
+    table = compared(read(STUDIES / "control"))
+    return {
+        "control claim": claim_of(table),
+        "control table": table_of(table),
+        "control auto": reliability(read(STUDIES / "control-auto")),
+        "control peers": peers(),
+    }
+
+
+def main() -> None:
+    """Renew the page."""
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), parts()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -14,7 +14,15 @@ from rich.markup import escape
 
 from symbreak._support.words import CHART_FORMATS, how_to_install
 
-console = Console(highlight=False)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Go on in silence: the reader of a pipe has seen enough, and a model is still saved."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+console = _Console(highlight=False)
 
 CHARTS = CHART_FORMATS
 #: Which extra brings a module.

@@ -548,6 +548,16 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder):
     assert not result.stderr
 
 
+def test_a_model_is_saved_though_nobody_reads_on(folder):
+    command = (
+        f"{sys.executable} -m symbreak train house.csv -n 400 --hidden 2 --out piped.json | true"
+    )
+    options = {"capture_output": True, "text": True, "timeout": 300, "cwd": folder}
+    result = subprocess.run(command, shell=True, **options)
+    assert "Error" not in result.stderr
+    assert Model.load(folder / "piped.json").topology.hidden == (2,)
+
+
 def test_compare_brings_a_saved_model_near_to_another(folder):
     model = Model.load(folder / "house.json")
     hidden = -model.theta.reshape(3, 3)[[2, 0, 1]]

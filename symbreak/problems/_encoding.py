@@ -108,7 +108,7 @@ class Coded:
             words.append(" and ".join(["days since 1970", *(f"time of {c}" for c in cycles)]))
         if self.missing:
             filled = self.levels[int(self.fill)] if self.levels else f"{self.fill:g}"
-            words.append(f"missing values as {filled}, and said")
+            words.append(f"missing values as {filled}, marked by an input of their own")
         return f"{self.name}: {', '.join(words)}" if words else ""
 
 

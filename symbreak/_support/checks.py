@@ -6,6 +6,7 @@ import difflib
 import math
 import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from contextlib import suppress
 from numbers import Real
 from pathlib import Path
@@ -71,6 +72,15 @@ def check_kind(name: str, value: object, kind: type[Kind], how: str) -> Kind:
 def check_text(name: str, value: object) -> str:
     """Return ``value`` if it is a string."""
     return check_kind(name, value, str, "a string")
+
+
+def check_executor(value: object) -> None:
+    """Refuse what is no executor, unless it is None."""
+    if not isinstance(value, Executor | None):
+        raise ValueError(
+            "executor must be a concurrent.futures.Executor, such as client.get_executor() of "
+            f"Dask, got {shown(value)}."
+        )
 
 
 def check_callable(name: str, value: Any) -> Callable[..., Any] | None:

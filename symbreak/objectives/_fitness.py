@@ -22,6 +22,7 @@ from symbreak._support.checks import (
     Array,
     check_choice,
     check_count,
+    check_executor,
     check_flag,
     check_kind,
     check_population,
@@ -207,6 +208,7 @@ class Fitness(Objective):
         if len(self._inputs.mean) != d:
             raise ValueError(f"inputs must scale d = {d} numbers, got {len(self._inputs.mean)}.")
         self._outputs = Scaling(np.zeros(q), np.ones(q))
+        check_executor(executor)
         self._executor = executor
         self._sign = -1.0 if self.maximize else 1.0
         self.name = str(name or getattr(function, "__name__", type(function).__name__))

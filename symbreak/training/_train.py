@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike
 
 from symbreak._polish._polisher import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import Array, check_callable, check_choice, check_kind, check_real
+from symbreak._support.checks import (
+    Array,
+    check_callable,
+    check_choice,
+    check_executor,
+    check_kind,
+    check_real,
+)
 from symbreak._support.signals import deferred_interrupts
 from symbreak.methods import check_settings
 from symbreak.models import Model
@@ -143,6 +150,7 @@ def train(
     Ctrl-C ends the run after the step under way, with the best so far.
     """
     check_callable("callback", callback)
+    check_executor(executor)
     check_settings(method, settings, train.__kwdefaults__ or ())
     if isinstance(initial, Model):
         check_kind("problem", problem, Problem, "to begin with a model")

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from symbreak import Model, Run, Topology, evolve
+from symbreak import Model, Run, Topology, evolve, train
 from symbreak._support.state import load_state, save_state
 from symbreak._support.workers import WorkerProcesses
 from symbreak.objectives import Fitness, Network
@@ -196,6 +196,14 @@ def test_what_is_no_fitness_is_refused():
         evolve(3, NET)
     with pytest.raises(ValueError, match="topology"):
         evolve(loss)
+
+
+@pytest.mark.parametrize(
+    "begin", [lambda: evolve(loss, NET, executor=3), lambda: train(Fitness(loss, NET), executor=3)]
+)
+def test_what_is_no_executor_is_refused(begin):
+    with pytest.raises(ValueError, match=r"executor must be a concurrent\.futures\.Executor"):
+        begin()
 
 
 def test_an_observation_of_the_wrong_size_is_refused():

@@ -1,21 +1,20 @@
-"""Tables in binary files: NumPy archives and parquet; sizes are checked before anything expands."""
+"""Tables in binary files: NumPy archives and parquet; sizes are checked before they expand."""
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.dtypes import StringDType
-from numpy.lib import format as npy
 
 from symbreak._support.checks import check_path
 from symbreak._support.words import how_to_install
-from symbreak.problems._tables import MAX_BYTES, Column, Table, check_names, too_large
+from symbreak.problems._tables import MAX_BYTES, NUMERIC, Column, Table, check_names, too_large
 
 #: What NumPy writes; others can take gigabytes to expand.
 COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -29,17 +28,17 @@ UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 
 def read_npz(path: Path) -> Table:
     """Arrays X (K, d) and y (K,) or (K, q), X alone, or columns (K,) by name, of numpy.savez."""
-    arrays = read_arrays(path)
-    if {"X", "y"} <= arrays.keys():
-        X, y = arrays["X"], arrays["y"]
+    arrays, form = read_arrays(path), "NumPy archive"
+    X, y = arrays.get("X"), arrays.get("y")
+    if X is not None and (y is not None or (len(arrays) == 1 and X.ndim == 2)):
+        y = np.empty((len(X), 0)) if y is None else y  # new data, to be predicted
         if X.ndim != 2 or y.ndim not in (1, 2) or len(X) != len(y):
             raise ValueError(f"{path}: X (K, d) and y (K,) or (K, q), got {X.shape} and {y.shape}.")
-        outputs = _numbered(path, "y", y) if y.ndim == 2 else {"y": y}
-        return Table(
-            path, _numbered(path, "x", X) | outputs, False, tuple(outputs), "NumPy archive"
-        )
-    if arrays.keys() == {"X"} and arrays["X"].ndim == 2:  # new data, to be predicted
-        return Table(path, _numbered(path, "x", arrays["X"]), False, (), "NumPy archive")
+        inputs = [f"x{i + 1}" for i in range(X.shape[1])]
+        outputs = [f"y{i + 1}" for i in range(y.shape[1])] if y.ndim == 2 else ["y"]
+        columns = [*X.T, *(y.T if y.ndim == 2 else [y])]
+        table = _table(path, [*inputs, *outputs], columns, form)
+        return replace(table, named=False, targets=tuple(outputs))
     shapes = {array.shape for array in arrays.values()}
     if not arrays or len(shapes) > 1 or any(array.ndim != 1 for array in arrays.values()):
         found = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:5])
@@ -47,18 +46,16 @@ def read_npz(path: Path) -> Table:
             f"{path} must hold arrays X and y, or columns of one length by name, as numpy.savez "
             f"writes them, got {found or 'nothing'}."
         )
-    names = check_names(path, list(arrays))
-    columns = dict(zip(names, arrays.values(), strict=True))
-    return Table(path, columns, True, names[-1:], "NumPy archive")
+    return _table(path, list(arrays), list(arrays.values()), form)
 
 
-def _numbered(path: Path, letter: str, matrix: Column) -> dict[str, Column]:
-    names = check_names(path, [f"{letter}{i + 1}" for i in range(matrix.shape[1])])
-    return dict(zip(names, matrix.T, strict=True))
+def _table(path: Path, names: list[str], columns: list[Column], form: str) -> Table:
+    found = check_names(path, names)
+    return Table(path, dict(zip(found, columns, strict=True)), True, found[-1:], form)
 
 
 def read_arrays(path: str | Path) -> dict[str, Column]:
-    """All arrays of an ``.npz`` file; none may hold objects, and their sizes must be as said.
+    """All arrays of an ``.npz`` file; none may hold objects.
 
     Raises:
         ValueError: if the file is not one of plain arrays, is damaged, encrypted or too large.
@@ -68,8 +65,14 @@ def read_arrays(path: str | Path) -> dict[str, Column]:
         raise ValueError(f"there is no file {str(path)!r}.")
     try:
         with zipfile.ZipFile(path) as archive:
-            if sum(member.file_size for member in archive.infolist()) <= MAX_BYTES:
-                return _read_archive(archive)
+            members = archive.infolist()
+        if sum(member.file_size for member in members) <= MAX_BYTES:
+            if len({member.filename for member in members}) < len(members):
+                raise ValueError("it holds two arrays of the same name")
+            if any(member.compress_type not in COMPRESSIONS for member in members):
+                raise ValueError("it is compressed in a way that NumPy does not use")
+            with np.load(path, allow_pickle=False) as file:
+                return {name: _checked(name, array) for name, array in file.items()}
     except Exception as error:  # on damaged bytes, zipfile and NumPy raise whatever Python does
         raise ValueError(
             f"{path} is not an .npz file of plain arrays, or is damaged ({str(error)[:200]}); save "
@@ -78,32 +81,14 @@ def read_arrays(path: str | Path) -> dict[str, Column]:
     raise too_large(path)
 
 
-def _read_archive(archive: zipfile.ZipFile) -> dict[str, Column]:
-    arrays: dict[str, Column] = {}
-    for member in archive.infolist():
-        name = member.filename.removesuffix(".npy")
-        if name in arrays:
-            raise ValueError("it holds two arrays of the same name")
-        if member.compress_type not in COMPRESSIONS:
-            raise ValueError(f"{name} is compressed in a way that NumPy does not use")
-        with archive.open(member) as file:
-            version = npy.read_magic(file)
-            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, _, dtype = read(file)
-        if dtype.kind not in KINDS or not dtype.itemsize:
-            raise ValueError(f"{name} holds {dtype}; save numbers or strings")
-        if (
-            not 0 <= dtype.itemsize * math.prod(shape) <= member.file_size
-            or min(shape, default=0) < 0
-        ):
-            raise ValueError(f"{name} is cut short, or not as large as it says")
-        with archive.open(member) as file:
-            arrays[name] = npy.read_array(file, allow_pickle=False)
-        if dtype.kind == "U":
-            codes = np.frombuffer(arrays[name].tobytes(), dtype.str[0] + "u4")
-            if codes.max(initial=0) > sys.maxunicode:  # NumPy does not notice, Python would crash
-                raise ValueError(f"{name} holds no text")
-    return arrays
+def _checked(name: str, array: Column) -> Column:
+    if array.dtype.kind not in KINDS or not array.dtype.itemsize:
+        raise ValueError(f"{name} holds {array.dtype}; save numbers or strings")
+    if array.dtype.kind == "U":
+        codes = np.frombuffer(array.tobytes(), array.dtype.str[0] + "u4")
+        if codes.max(initial=0) > sys.maxunicode:  # NumPy does not notice, Python would crash
+            raise ValueError(f"{name} holds no text")
+    return array
 
 
 def read_parquet(path: Path) -> Table:
@@ -131,9 +116,7 @@ def read_parquet(path: Path) -> Table:
         raise too_large(path)
     if frame.empty:
         raise ValueError(f"{path} has no samples.")
-    columns = [_plain(path, frame[name]) for name in frame]
-    found = check_names(path, names)
-    return Table(path, dict(zip(found, columns, strict=True)), True, found[-1:], "parquet")
+    return _table(path, names, [_plain(path, frame[name]) for name in frame], "parquet")
 
 
 def _without_index(schema: Any) -> list[str]:
@@ -152,16 +135,13 @@ def _without_index(schema: Any) -> list[str]:
 def _plain(path: Path, values: Any) -> Column:
     """A column of pandas as one of booleans, numbers or strings; a missing string is empty."""
     column: Column = values.to_numpy()
-    if column.dtype.kind in "biuf":
+    if column.dtype.kind in NUMERIC:
         return column
-    cells = [
-        ""
-        if lost
-        else cell.decode("utf-8", "backslashreplace")
-        if isinstance(cell, bytes)
-        else str(cell)
-        for cell, lost in zip(values, values.isna(), strict=True)
-    ]
+    cells = ["" if lost else _text(cell) for cell, lost in zip(values, values.isna(), strict=True)]
     if sum(map(len, cells)) > MAX_BYTES:
         raise too_large(path)
     return np.array(cells, dtype=StringDType())
+
+
+def _text(cell: object) -> str:
+    return cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)

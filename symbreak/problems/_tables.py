@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import itertools
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,12 @@ LEAVE_OUT = (
 SHOWN = 3
 SHOWN_NAMES, MAX_COMPARED = 20, 1_000
 
-MISSING = {"", "na", "n/a", "nan", "null", "none", "nil", "?", "-", ".", "#n/a", "missing"}
-#: Those of them that nobody would call a class.
+#: Kinds of NumPy's numbers and booleans.
+NUMERIC = "biuf"
+#: What says that a value is missing, in any case; the first are nothing that is called a class.
 MISSING_LABELS = {"", "na", "n/a", "nan", "null", "?", "#n/a", "<na>"}
+MISSING = {*MISSING_LABELS, "none", "nil", "-", ".", "missing"}
+MISSING_VALUES = "missing values"
 #: How text files write booleans, in any case.
 BOOLEANS = {"true": 1.0, "false": 0.0}
 DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?")
@@ -73,10 +75,9 @@ class Table:
             ValueError: if a column is unknown or holds anything else, with columns and rows.
         """
         check_known(self, names)
-        faults = Faults()
-        numbers = [self._numbers(name, faults) for name in names]
-        faults.check(self.path, advice)
-        return np.column_stack(numbers)
+        found = {name: self._numbers(name) for name in names}
+        self._refuse({name: bad for name, (_, bad) in found.items()}, advice)
+        return np.column_stack([values for values, _ in found.values()])
 
     def labels(self, name: str) -> Column:
         """A column (K,) as it stands; all cells of a text file are strings.
@@ -85,19 +86,15 @@ class Table:
             ValueError: if the column is unknown or has missing values, with their rows.
         """
         check_known(self, [name])
-        faults = Faults()
         column = self.columns[name]
-        if column.dtype.kind in "biuf":
-            self._numbers(name, faults)
-        else:
-            cells = [cell.strip() for cell in self.cells(name)]
-            missing = np.array([cell.lower() in MISSING_LABELS for cell in cells])
-            faults.note(name, self._rows(missing), itertools.repeat(""))
-            if 4 * max(map(len, cells)) * len(cells) > MAX_BYTES:  # NumPy pads all to the longest
-                raise too_large(self.path)
-            column = np.array(cells)
-        faults.check(self.path, LEAVE_OUT)
-        return column
+        if column.dtype.kind in NUMERIC:
+            self._refuse({name: self._numbers(name)[1]})
+            return column
+        self._refuse({name: self.missing([name])})
+        cells = [cell.strip() for cell in self.cells(name)]
+        if 4 * max(map(len, cells)) * len(cells) > MAX_BYTES:  # NumPy pads all to the longest
+            raise too_large(self.path)
+        return np.array(cells)
 
     def raw(
         self, names: Sequence[str], categories: Sequence[str] = (), numbers: Sequence[str] = ()
@@ -111,42 +108,26 @@ class Table:
             ValueError: if a column is unknown, or has what is no number among numbers.
         """
         check_known(self, [*names, *categories, *numbers])
-        faults = Faults()
-        columns = {
-            name: self._numbers(name, faults, gaps=True)
-            if name in numbers or (name not in categories and self._is_numeric(name))
-            else self._texts(name)
-            for name in names
-        }
-        faults.check(self.path, LEAVE_OUT)
+        columns, bad = {}, {}
+        for name in names:
+            if name in numbers or (name not in categories and self._is_numeric(name)):
+                columns[name], bad[name] = self._numbers(name, gaps=True)
+            else:
+                columns[name] = np.array(self.cells(name), dtype=object)
+                if self.columns[name].dtype.kind not in NUMERIC:
+                    columns[name][self.missing([name])] = None
+        self._refuse(bad)
         return columns
-
-    def _is_numeric(self, name: str) -> bool:
-        if self.columns[name].dtype.kind in "biuf":
-            return True
-        cells = [cell for cell in self.cells(name) if cell.strip().lower() not in MISSING]
-        n_numbers = np.isfinite(to_floats(cells, self.decimal)).sum()
-        points = sum(kind_of(cell).startswith("numbers") for cell in cells)
-        return bool(2 * max(n_numbers, points) > len(cells)) or all(map(is_boolean, cells))
-
-    def _texts(self, name: str) -> Column:
-        cells = np.array(self.cells(name), dtype=object)
-        if self.columns[name].dtype.kind not in "biuf":
-            cells[[cell.strip().lower() in MISSING_LABELS for cell in cells]] = None
-        return cells
 
     def missing(self, names: Sequence[str]) -> Mask:
         """Rows (K,) that lack one of these columns."""
-        lost = np.zeros(len(next(iter(self.columns.values()))), dtype=np.bool_)
-        for name in names:
-            column = self.columns[name]
-            numeric = column.dtype.kind in "biuf"
-            lost |= (
-                np.isnan(column.astype(np.float64))
-                if numeric
-                else np.array([cell.strip().lower() in MISSING_LABELS for cell in self.cells(name)])
-            )
-        return lost
+        lost = [
+            np.isnan(self.columns[name].astype(np.float64))
+            if self.columns[name].dtype.kind in NUMERIC
+            else _are(MISSING_LABELS, self.cells(name))
+            for name in names
+        ]
+        return np.any(lost, axis=0)
 
     def take(self, rows: Mask) -> Table:
         """The table of some rows."""
@@ -154,27 +135,49 @@ class Table:
         lines = np.arange(1, len(rows) + 1) if self.lines is None else self.lines
         return replace(self, columns=columns, lines=lines[rows])
 
-    def _numbers(self, name: str, faults: Faults, gaps: bool = False) -> Array:
-        """A column (K,); what is no finite number in it is added to the faults.
+    def _is_numeric(self, name: str) -> bool:
+        """Whether most of what is not missing is a number, or all of it is a boolean."""
+        if self.columns[name].dtype.kind in NUMERIC:
+            return True
+        cells = [cell for cell in self.cells(name) if cell.strip().lower() not in MISSING]
+        if np.isfinite(to_floats(cells, self.decimal)).all():
+            return True
+        n_numbers = sum(kind_of(cell).startswith("numbers") for cell in cells)
+        return 2 * n_numbers > len(cells) or all(map(is_boolean, cells))
 
-        With ``gaps``, missing cells are none.
-        """
+    def _numbers(self, name: str, gaps: bool = False) -> tuple[Array, Mask]:
+        """A column (K,), and which of its cells are no finite numbers, or ``gaps`` that may be."""
         column = self.columns[name]
-        if column.dtype.kind in "biuf":
+        if column.dtype.kind in NUMERIC:
             values = column.astype(np.float64)
-            bad = ~(np.isfinite(values) | (gaps & np.isnan(values)))
-            faults.note(name, self._rows(bad), map(str, values[bad]))
-            return values
+            return values, ~(np.isfinite(values) | (gaps & np.isnan(values)))
         cells = self.cells(name)
-        lost = np.array([gaps and cell.strip().lower() in MISSING for cell in cells])
-        if all(is_boolean(cell) or no for cell, no in zip(cells, lost, strict=True)):
-            return np.array([BOOLEANS.get(cell.strip().lower(), math.nan) for cell in cells])
+        lost, booleans = gaps & _are(MISSING, cells), _are(BOOLEANS, cells)
+        if (lost | booleans).all():
+            values = np.array([BOOLEANS.get(cell.strip().lower(), math.nan) for cell in cells])
+            return values, np.zeros(len(cells), dtype=np.bool_)
         values = to_floats(cells, self.decimal)
         bad = ~np.isfinite(values) & ~lost
-        if bad.all():  # booleans are no fault of a column without numbers
-            bad = np.array([not is_boolean(cell) for cell in cells])
-        faults.note(name, self._rows(bad), (cells[i] for i in np.flatnonzero(bad)))
-        return values
+        return values, bad & ~booleans if bad.all() else bad  # then they are no fault
+
+    def _refuse(self, bad: Mapping[str, Mask], advice: str = LEAVE_OUT) -> None:
+        """Raise if there are bad cells in columns, with their kinds and rows."""
+        faults = []
+        for name, chosen in bad.items():
+            places = np.flatnonzero(chosen)
+            rows = places + 1 if self.lines is None else self.lines[places]
+            cells, found = self.cells(name) if len(places) else [], defaultdict(list)
+            for i, row in zip(places.tolist(), rows.tolist(), strict=True):
+                kind = kind_of(str(cells[i]))
+                says = "" if kind == MISSING_VALUES else f" ({str(cells[i])[:30]!r})"
+                found[kind].append(f"row {row}{says}")
+            faults += [
+                f"column {name!r} has {kind} in {', '.join(short(where))}"
+                for kind, where in found.items()
+            ]
+        if faults:
+            some = "; ".join(short(faults))
+            raise ValueError(f"{self.path}: expected finite numbers, but {some}. {advice}")
 
     def cells(self, name: str) -> list[Any]:
         """A column (K,) as Python values, none of them bytes."""
@@ -183,12 +186,6 @@ class Table:
             return [cell.decode() if isinstance(cell, bytes) else cell for cell in cells]
         except UnicodeDecodeError:
             raise ValueError(f"{self.path}: column {name!r} is not text in UTF-8.") from None
-
-    def _rows(self, chosen: Mask) -> list[int]:
-        """Where some samples stand in the file."""
-        places = np.flatnonzero(chosen)
-        rows: list[int] = (places + 1 if self.lines is None else self.lines[places]).tolist()
-        return rows
 
 
 def check_known(table: Table, names: Sequence[str]) -> None:
@@ -226,47 +223,11 @@ def short(items: Sequence[Any], limit: int = SHOWN) -> list[str]:
     return [*first, f"{len(items) - limit:,} more"] if len(items) > limit else first
 
 
-class Faults:
-    """What is wrong in which columns and rows, for one message about all of it."""
-
-    def __init__(self) -> None:
-        #: By column and kind of fault: the first rows with their cells, and how many there are.
-        self._places: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
-        self._counts: Counter[tuple[str, str]] = Counter()
-
-    def note(self, column: str, rows: Iterable[int], cells: Iterable[str]) -> None:
-        """Cells of a column that are not finite numbers, and their rows."""
-        for row, cell in zip(rows, cells, strict=False):
-            key = column, kind_of(cell)
-            self._counts[key] += 1
-            if self._counts[key] <= SHOWN:
-                self._places[key].append((row, cell))
-
-    def check(self, path: Path, advice: str) -> None:
-        """Raise if there are any."""
-        parts = [
-            f"column {column!r} has {kind} in {self._where(column, kind)}"
-            for column, kind in self._counts
-        ]
-        if parts:
-            some = "; ".join(short(parts))
-            raise ValueError(f"{path}: expected finite numbers, but {some}. {advice}")
-
-    def _where(self, column: str, kind: str) -> str:
-        says = kind != "missing values"
-        rows = [
-            f"row {row} ({cell[:30]!r})" if says else f"row {row}"
-            for row, cell in self._places[column, kind]
-        ]
-        n = self._counts[column, kind]
-        return ", ".join([*rows, f"{n - SHOWN:,} more"] if n > SHOWN else rows)
-
-
 def kind_of(cell: str) -> str:
     """What a cell holds that is not a finite number, in words."""
     text = cell.strip().lower()
     if text in MISSING:
-        return "missing values"
+        return MISSING_VALUES
     if is_boolean(text):
         return "booleans"
     if DATE.fullmatch(text):
@@ -276,6 +237,11 @@ def kind_of(cell: str) -> str:
     if THOUSANDS.fullmatch(text) or ("_" in text and _converts(text)):
         return "numbers with separators"
     return "numbers with a decimal comma" if is_number(text.replace(",", ".", 1)) else "text"
+
+
+def _are(words: Collection[str], cells: Sequence[str]) -> Mask:
+    """Which cells are one of these words, in any case."""
+    return np.array([cell.strip().lower() in words for cell in cells], dtype=np.bool_)
 
 
 def is_boolean(cell: str) -> bool:

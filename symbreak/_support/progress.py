@@ -49,7 +49,11 @@ def progress_bar(
                 done = max(done, (now - started) / max_time)
             bars.update(task, completed=done, says=_in_words(news))
 
-        yield show
+        try:
+            yield show
+        except BaseException:
+            bars.remove_task(task)  # nothing is left of what was refused
+            raise
         stopped = stop is not None and stop.is_set()
         if last is not None:  # much may have happened since the bar moved
             bars.update(task, completed=done if stopped else 1.0, says=_in_words(last))

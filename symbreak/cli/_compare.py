@@ -12,7 +12,7 @@ import typer
 from symbreak._support.checks import Array, check_folder
 from symbreak._support.words import counted
 from symbreak._support.writing import write_bytes, write_text
-from symbreak.cli._console import CHARTS, check_out, console, shown
+from symbreak.cli._console import check_results, console, draw, file_option, shown
 from symbreak.models import Model
 from symbreak.problems._array_tables import read_arrays
 from symbreak.symmetry import networks
@@ -26,9 +26,7 @@ def compare_command(
     out: Annotated[
         Path | None, typer.Option(help="Save the aligned networks in this folder, by their names.")
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw which neuron is which (.html, .svg, .png, .pdf).")
-    ] = None,
+    plot: Annotated[Path | None, file_option("Draw which neuron is which")] = None,
     activation: Annotated[
         str | None, typer.Option(help="Of the hidden layers, e.g. relu; needed for .npz files.")
     ] = None,
@@ -45,8 +43,7 @@ def compare_command(
     np.savez(file, *coefs_, *intercepts_), or a state dict.
     """
     _check_files(files, out)
-    if plot is not None:
-        check_out("--plot", plot, *CHARTS)
+    check_results(plot=plot)
     first, *others = [_read(path) for path in files]
     comparisons = {}
     for path, network in zip(files[1:], others, strict=True):
@@ -59,10 +56,9 @@ def compare_command(
         _write(first, out / files[0].name)
         console.print(f"Saved {counted(len(files), 'network')} in {shown(out)}")
     if plot is not None:
-        from symbreak.analysis import match_chart, save_chart
+        from symbreak.analysis import match_chart
 
-        save_chart(match_chart(comparisons, files[0].name), plot)
-        console.print(f"Drawn in {shown(plot)}")
+        draw(match_chart(comparisons, files[0].name), plot)
 
 
 def _check_files(files: list[Path], out: Path | None) -> None:

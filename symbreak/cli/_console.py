@@ -1,12 +1,14 @@
-"""What all commands share: the console, errors without tracebacks, ``--import``."""
+"""What all commands share: the console, options, errors without tracebacks, ``--import``."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,12 +26,28 @@ class _Console(Console):
 
 console = _Console(highlight=False)
 
-CHARTS = CHART_FORMATS
 #: Which extra brings a module.
 EXTRAS = {
     **dict.fromkeys(("altair", "vl_convert", "jinja2", "markupsafe"), "report"),
     "gymnasium": "control",
     **dict.fromkeys(("dask", "distributed"), "cluster"),
+}
+#: The option for an argument of the library, with an example of it.
+OPTIONS = {
+    "max_evaluations": "--evaluations 20000",
+    "max_time": "--time 10",
+    "population_size": "--population-size 60",
+    "seed": "--seed 1",
+    "threads": "--threads 2",
+    "alpha": "--alpha 0.01",
+    "hidden": "--hidden 5,3",
+    "initial": "--from model.json",
+    "n_networks": "--networks 4",
+    "max_neurons": "--max-neurons 20",
+    "validation": "--validation 0.2",
+    "test": "--test 0.2",
+    "timeout": "--timeout 10",
+    "vectorized": "--vectorized",
 }
 
 Imports = Annotated[
@@ -40,14 +58,58 @@ Imports = Annotated[
         help="A module that adds your methods or problems; repeatable.",
     ),
 ]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="What train --out saved, a .json file.")
+]
+
+
+def file_option(what: str, suffixes: Sequence[str] = CHART_FORMATS) -> Any:
+    """An option for a file to write."""
+    return typer.Option(metavar="FILE", help=f"{what} ({', '.join(suffixes)})")
+
+
+Out = Annotated[Path | None, file_option("Save the model", (".json",))]
+Page = Annotated[Path | None, file_option("Write a page on the model", (".html",))]
 
 
 def fail(message: object, code: int = 2) -> None:
     """End with a message on standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(
-        f"[red]Error:[/red] {escape(str(message))}"
-    )
+    _say_on_stderr("[red]Error:[/red]", message)
     sys.exit(code)
+
+
+def warn(message: object) -> None:
+    """Say something that matters on standard error."""
+    _say_on_stderr("Warning:", message)
+
+
+def _say_on_stderr(heading: str, message: object) -> None:
+    stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+    stderr.print(f"{heading} {escape(str(message))}")
+
+
+@contextmanager
+def shell_words() -> Iterator[None]:
+    """Let errors name options instead of the arguments of the library."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(in_shell_words(str(error))) from None
+
+
+def in_shell_words(text: str) -> str:
+    """A message of the library, with options in the place of the arguments that it names."""
+    flags = {name: example.partition(" ")[0] for name, example in OPTIONS.items()}
+    text = re.sub(
+        rf"\b({'|'.join(flags)})=(['\"]?)(\w+)\2",
+        lambda found: f"{flags[found[1]]} {found[3]}".removesuffix(" True"),
+        text,
+    )
+    name, _, rest = text.partition(" ")
+    if name not in flags:
+        return text
+    example = f" Example: {OPTIONS[name]}." if rest.startswith(("must", "(or")) else ""
+    return f"{flags[name]} {rest}{example}"
 
 
 def plain() -> bool:
@@ -66,14 +128,35 @@ def shown(text: object) -> str:
     return escape("".join(printable))
 
 
-def check_out(option: str, path: Path, *suffixes: str) -> None:
+def check_out(option: str, path: Path | None, *suffixes: str) -> None:
     """Refuse a file to write that could not be written, before any work is done."""
+    if path is None:
+        return
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise ValueError(f"{option} must be a file in a folder that exists, got {path}.")
     if suffixes and path.suffix not in suffixes:
         raise ValueError(f"{option} must end with {' or '.join(suffixes)}, got {path}.")
     if not os.access(path if path.exists() else path.resolve().parent, os.W_OK):
         raise ValueError(f"{option} cannot be written: {path}.")
+
+
+def check_results(
+    out: Path | None = None, plot: Path | None = None, page: Path | None = None
+) -> None:
+    """Refuse a model, a chart or a page that could not be written, before any work is done."""
+    check_out("--out", out, ".json")
+    check_out("--plot", plot, *CHART_FORMATS)
+    check_out("--page", page, ".html")
+    if plot is not None or page is not None:
+        from symbreak.analysis import save_chart  # noqa: F401  (missing now, not in the end)
+
+
+def draw(chart: Any, plot: Path) -> None:
+    """Save a chart, and say where."""
+    from symbreak.analysis import save_chart
+
+    save_chart(chart, plot)
+    console.print(f"Drawn in {shown(plot)}")
 
 
 def run_kindly(app: Callable[[], object]) -> None:

@@ -12,15 +12,26 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from symbreak import METHODS, Topology, evolve
-from symbreak._support.checks import check_count, unknown
+from symbreak._support.checks import check_choice, check_count, unknown
 from symbreak._support.progress import progress_bar
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.workers import WorkerProcesses
-from symbreak.cli._console import CHARTS, check_out, console, import_here, shown
-from symbreak.cli._train import hidden_sizes, shell_words
+from symbreak.cli._console import (
+    Out,
+    check_out,
+    check_results,
+    console,
+    draw,
+    file_option,
+    import_here,
+    in_shell_words,
+    shell_words,
+    shown,
+    warn,
+)
+from symbreak.cli._train import check_time, end_early, hidden_sizes
 from symbreak.control import CONTROL, Control, control_fitness
 from symbreak.environments import Environment, environment_fitness
 from symbreak.objectives import Fitness
@@ -30,6 +41,7 @@ _OWN = partial(typer.Option, rich_help_panel="Function of yours")
 _NETWORK = partial(typer.Option, rich_help_panel="Network")
 
 
+@shell_words()
 def evolve_command(
     source: Annotated[
         str,
@@ -72,24 +84,14 @@ def evolve_command(
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep the state there, and go on from it")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the model (.json)")] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw fitness and states (.html, .svg, .png, .pdf)"),
-    ] = None,
+    out: Out = None,
+    plot: Annotated[Path | None, file_option("Draw fitness and states")] = None,
 ) -> None:
     """Evolve a network for a problem of control, or against a function of yours."""
-    if out is not None:
-        check_out("--out", out, ".json")
-    if plot is not None:
-        check_out("--plot", plot, *CHARTS)
-        from symbreak.analysis import evolution_chart  # noqa: F401  (missing now, not in the end)
-    if checkpoint is not None:
-        check_out("--checkpoint", checkpoint)
-    if method not in METHODS:
-        raise unknown("method", method, METHODS)
-    if max_time is not None and not max_time > 0:
-        raise ValueError(f"--time must be a positive number of seconds, got {max_time:g}.")
+    check_results(out, plot)
+    check_out("--checkpoint", checkpoint)
+    check_choice("method", method, METHODS)
+    check_time(max_time)
     net: dict[str, Any] = {"activation": activation, "outputs": "searched", "biases": biases}
     layers = None if hidden is None else hidden_sizes(hidden)
     own: dict[str, Any] = {} if target is None else {"target": target}
@@ -109,7 +111,6 @@ def evolve_command(
             deferred_interrupts(stop.set),
             _plain_warnings(),
             progress_bar(method, max_time, console, stop) as show,
-            shell_words(),
         ):
 
             def watch(progress: Progress) -> bool:
@@ -134,9 +135,7 @@ def evolve_command(
         console.print(f"Saved in {shown(out)}")
     if plot is not None:
         _draw(record, fitness, CONTROL.get(source), plot)
-    if stop.is_set():
-        console.print("Stopped early; this is the best so far.")
-        raise typer.Exit(130)
+    end_early(stop)
 
 
 @contextmanager
@@ -148,7 +147,7 @@ def _plain_warnings() -> Iterator[None]:
             yield
         finally:
             for text in dict.fromkeys(str(one.message) for one in said):
-                Console(stderr=True, soft_wrap=True).print(f"Warning: {shown(text)}")
+                warn(in_shell_words(text))
 
 
 def _named_fitness(source: str, layers: Any, net: dict[str, Any], own: dict[str, Any]) -> Fitness:
@@ -179,12 +178,13 @@ def _own_fitness(
         raise ValueError(f"the module {module} has no function {name!r}.")
     if inputs is None:
         raise ValueError(f"--inputs says how many numbers a network of {source} sees.")
-    with shell_words():
-        return Fitness(function, Topology((inputs, *(layers or (6,)), outputs), **net), **own)
+    check_count("--inputs", inputs, 1)
+    check_count("--outputs", outputs, 1)
+    return Fitness(function, Topology((inputs, *(layers or (6,)), outputs), **net), **own)
 
 
 def _draw(record: Any, fitness: Fitness, control: Control | None, plot: Path) -> None:
-    from symbreak.analysis import evolution_chart, save_chart
+    from symbreak.analysis import evolution_chart
 
     chart = evolution_chart(
         record.problem,
@@ -196,8 +196,7 @@ def _draw(record: Any, fitness: Fitness, control: Control | None, plot: Path) ->
         theta=record.theta,
         topology=fitness.topology,
     )
-    save_chart(chart, plot)
-    console.print(f"Drawn in {shown(plot)}")
+    draw(chart, plot)
 
 
 def _say_what(fitness: Fitness) -> None:

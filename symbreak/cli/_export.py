@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from symbreak._support.checks import check_choice
 from symbreak._support.writing import write_bytes
-from symbreak.cli._console import check_out, console, shown
+from symbreak.cli._console import ModelFile, check_out, console, shown
 from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
 from symbreak.models import Model
 
@@ -18,7 +17,7 @@ SUFFIXES = {"c": ".c", "python": ".py", "onnx": ".onnx", "latex": ".tex", "excel
 
 
 def export_command(
-    model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
+    model: ModelFile,
     to: Annotated[str, typer.Option(help="c, python, onnx, latex or excel.")],
     out: Annotated[
         Path | None, typer.Option(help="The file to write (default: the model's name)")
@@ -44,14 +43,14 @@ def export_command(
     check_out("--out", out)
     if out.resolve() == model.resolve():
         raise ValueError(f"--out must be another file than the model, got {out}.")
-    exports: dict[str, Callable[[], str | bytes]] = {
-        "c": lambda: to_c(network, name, real, std),  # type: ignore[arg-type]
-        "python": lambda: to_python(network, std),
-        "onnx": lambda: to_onnx(network),
-        "latex": lambda: to_latex(network, digits),
-        "excel": lambda: to_excel(network),
-    }
-    content = exports[to]()
-    content = content.encode("ascii") if isinstance(content, str) else content
-    write_bytes(out, content)
+    content: str | bytes
+    if to == "c":
+        content = to_c(network, name, real, std)  # type: ignore[arg-type]
+    elif to == "python":
+        content = to_python(network, std)
+    elif to == "latex":
+        content = to_latex(network, digits)
+    else:
+        content = to_onnx(network) if to == "onnx" else to_excel(network)
+    write_bytes(out, content.encode("ascii") if isinstance(content, str) else content)
     console.print(f"Saved in {shown(out)}")

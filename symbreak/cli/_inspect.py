@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import shlex
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,9 +10,19 @@ import typer
 from rich.table import Table as Lines
 
 from symbreak._support.words import few
-from symbreak.cli._console import CHARTS, check_out, console, plain, shown
+from symbreak.cli._console import (
+    ModelFile,
+    Page,
+    check_results,
+    console,
+    draw,
+    file_option,
+    plain,
+    shown,
+)
 from symbreak.cli._predict import choose_inputs, inputs_of
 from symbreak.cli._scores import print_scores
+from symbreak.cli._train import write_page
 from symbreak.inspection import (
     Effect,
     effects,
@@ -32,42 +38,27 @@ from symbreak.problems._files import default_targets
 from symbreak.problems._tables import Table
 
 #: More rows, or longer strings, are not read.
-MAX_INPUTS, MAX_NEURONS, MAX_TEXT = 20, 7, 40
-WIDTH, NARROWEST = 60, 5
+MAX_INPUTS, MAX_NEURONS, MAX_TEXT = 20, 16, 40
 
 
 def inspect_command(
-    model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw the network with its weights (.html, .svg, .png, .pdf)."),
-    ] = None,
+    model: ModelFile,
+    plot: Annotated[Path | None, file_option("Draw the network with its weights")] = None,
     data: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A table with its inputs and targets.")
     ] = None,
-    page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page on it and the data (.html).")
-    ] = None,
+    page: Page = None,
 ) -> None:
     """Show a model: its network, where it came from, and how much each input matters.
 
     With --data also how good it is on that table, which is taken for new rows.
     """
     network = Model.load(model)
-    if page is not None:
-        check_out("--page", page, ".html")
-        if data is None:
-            raise ValueError("--page needs a table to show the model with: --data FILE.")
-        from symbreak.analysis import write_model_page
-    if plot is not None:
-        check_out("--plot", plot, *CHARTS)
-        from symbreak.analysis import network_chart, save_chart
-
-        save_chart(network_chart(network), plot)
+    check_results(plot=plot, page=page)
+    if page is not None and data is None:
+        raise ValueError("--page needs a table to show the model with: --data FILE.")
     _print_facts(network)
-    console.print()
-    console.print(drawing(network), markup=False)
-    console.print()
+    console.print(f"\n{drawing(network)}\n", markup=False)
     _print_sensitivity(network)
     found, problem = recorded_scores(network), None
     if data is not None:
@@ -79,11 +70,11 @@ def inspect_command(
     if problem is not None:
         _print_effects(network, problem)
     if page is not None and problem is not None:
-        command = shlex.join(["symbreak", *sys.argv[1:]])
-        write_model_page(network, problem, page, command=command, seen=False)
-        console.print(f"Written to {shown(page)}")
+        write_page(network, problem, page, seen=False)
     if plot is not None:
-        console.print(f"Drawn in {shown(plot)}")
+        from symbreak.analysis import network_chart
+
+        draw(network_chart(network), plot)
 
 
 def _print_facts(model: Model) -> None:
@@ -188,45 +179,12 @@ def _print_sensitivity(model: Model) -> None:
 
 
 def drawing(model: Model) -> str:
-    """The network as columns of neurons, no wider than a narrow terminal.
-
-    Each neuron of a layer reads all before it, so that one upright line joins two layers.
-    """
-    sizes = model.topology.sizes
-    step = min(14, WIDTH // len(sizes))
-    if step < NARROWEST:
-        return str(model.topology)
-    columns = [_neurons(n) for n in sizes]
-    height = max(map(len, columns))
-    padded = [_centred(column, height) for column in columns]
-    lines = ["".join(_line(row, step)) for row in zip(*padded, strict=True)]
-    names = ["inputs", *[f"hidden {h}" for h in range(1, len(sizes) - 1)], "outputs"]
-    if step > max(map(len, names)):
-        lines.insert(0, "".join(name.ljust(step) for name in names))
-    lines.append("".join(f"{n:,}".ljust(step) for n in sizes))
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _neurons(n: int) -> list[str]:
-    dot, gap = ("o", ":") if plain() else ("\u25cf", "\u22ee")
-    if n <= MAX_NEURONS:
-        return [dot] * n
-    half = MAX_NEURONS // 2
-    return [dot] * half + [gap] + [dot] * half
-
-
-def _centred(column: list[str], height: int) -> list[str]:
-    top = (height - len(column)) // 2
-    return [" "] * top + column + [" "] * (height - top - len(column))
-
-
-def _line(row: tuple[str, ...], step: int) -> Iterator[str]:
-    """Neurons of one line of the drawing, with the lines that join them."""
-    dash, joints = ("-", " |||") if plain() else ("\u2500", " \u251c\u2524\u253c")
-    for left, right in itertools.pairwise(row):
-        joint = joints[2 * (left != " ") + (right != " ")]
-        half = (step - 2) // 2
-        before = (" " if left == " " else dash) * half
-        after = (" " if right == " " else dash) * (step - 2 - half)
-        yield left + before + joint + after
-    yield row[-1]
+    """The network as a row of neurons for each layer; each neuron reads all of the row above."""
+    names = ["inputs", *[f"hidden {h}" for h in range(1, len(model.topology.hidden) + 1)]]
+    dot, gap = ("o", "...") if plain() else ("\u25cf", "\u22ef")
+    lines = []
+    for name, n in zip([*names, "outputs"], model.topology.sizes, strict=True):
+        half = MAX_NEURONS // 2
+        row = [dot] * n if n <= MAX_NEURONS else [*[dot] * half, gap, *[dot] * half]
+        lines.append(f"{name:<10}  {' '.join(row):^{2 * MAX_NEURONS + 1}}  {n:>6,}")
+    return "\n".join(lines)

@@ -21,7 +21,7 @@ from symbreak._support.checks import Array
 from symbreak._support.frames import choose_columns
 from symbreak._support.words import few
 from symbreak._support.writing import write_text
-from symbreak.cli._console import check_out, console, shown, split_names
+from symbreak.cli._console import ModelFile, check_out, console, shown, split_names
 from symbreak.models import Model, check_coverage
 from symbreak.problems import read_table
 from symbreak.problems._tables import Table, check_known, to_floats
@@ -35,7 +35,7 @@ FILL_IN = "The model reads these columns: fill in the numbers, or leave the rows
 
 
 def predict_command(
-    model: Annotated[Path, typer.Argument(help="What train --out saved, a .json file.")],
+    model: ModelFile,
     data: Annotated[
         Path, typer.Argument(help="A .csv, .csv.gz, .tsv, .xlsx, .parquet or .npz file.")
     ],

@@ -10,7 +10,8 @@ import typer
 from rich.table import Table
 
 from symbreak import Problem, load_problem, problem_names
-from symbreak.cli._console import CHARTS, Imports, check_out, console, import_here, shown
+from symbreak._support.checks import check_count
+from symbreak.cli._console import Imports, check_results, console, draw, file_option, import_here
 
 #: Where all columns fit beside each other.
 WIDE = 80
@@ -19,10 +20,8 @@ TASKS = {"regression": "regress", "autoencoding": "autoenc", "classification": "
 
 def problems_command(
     name: Annotated[str | None, typer.Argument(help="One problem; all of them if left.")] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the problem's data here (.html, .svg, .png, .pdf).")
-    ] = None,
-    data_seed: Annotated[int, typer.Option(help="Seed of the data.")] = 0,
+    plot: Annotated[Path | None, file_option("Draw the problem's data")] = None,
+    data_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the data.")] = 0,
     imports: Imports = None,
 ) -> None:
     """List the paper's problems and yours, or draw one."""
@@ -31,17 +30,16 @@ def problems_command(
         raise ValueError(
             "--plot draws one problem; name it, as in: symbreak problems sinc --plot x.svg"
         )
-    if plot is not None:
-        check_out("--plot", plot, *CHARTS)
+    check_results(plot=plot)
+    check_count("--data-seed", data_seed, 0)
     problems = [load_problem(n, data_seed) for n in ([name] if name else problem_names())]
     for table in _tables(problems):
         console.print(table)
     console.print("N_p: population sizes of the paper for DE and CMA-ES", style="dim")
     if plot is not None:
-        from symbreak.analysis import problem_chart, save_chart
+        from symbreak.analysis import problem_chart
 
-        save_chart(problem_chart(problems[0]), plot)
-        console.print(f"Drawn in {shown(plot)}")
+        draw(problem_chart(problems[0]), plot)
 
 
 def _tables(problems: list[Problem]) -> Iterator[Table]:

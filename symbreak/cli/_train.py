@@ -4,41 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import math
 import shlex
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from symbreak import (
-    METHODS,
-    Problem,
-    RunRecord,
-    Topology,
-    load_problem,
-    problem_names,
-)
+from symbreak import METHODS, Problem, Topology, load_problem, problem_names, train, training
 from symbreak._support.checks import check_count, unknown
 from symbreak._support.frames import choose_columns
+from symbreak._support.progress import progress_bar
 from symbreak._support.signals import deferred_interrupts
-from symbreak._support.words import few
+from symbreak._support.words import counted, few
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import (
-    CHARTS,
     Imports,
-    check_out,
+    Out,
+    Page,
+    check_results,
     console,
+    draw,
+    file_option,
     import_here,
+    shell_words,
     shown,
     split_names,
 )
-from symbreak.cli._train_view import Trained, run_methods
 from symbreak.inspection import is_constant, recorded_scores, scores
 from symbreak.models import Model
 from symbreak.objectives import LeastSquares
@@ -47,190 +44,191 @@ from symbreak.problems import read_problem, read_table
 from symbreak.problems._files import Table, default_targets
 from symbreak.topology import MAX_SIZE
 from symbreak.training._committee import check_networks, split
-from symbreak.training._recipe import make_plan, usual_evaluations
+from symbreak.training._recipe import make_plan, polish_of, usual_evaluations
 from symbreak.training._train import continued
 
 DEFAULT_METHOD = "auto"
-#: What Python calls an option, and an example of it.
-OPTIONS = {
-    "max_evaluations": "--evaluations 20000",
-    "population_size": "--population-size 60",
-    "seed": "--seed 1",
-    "threads": "--threads 2",
-    "alpha": "--alpha 0.01",
-    "initial": "--from model.json",
-    "n_networks": "--networks 4",
-    "max_neurons": "--max-neurons 20",
-}
 
-_BUILT_IN = ", ".join(problem_names())
 _DATA = functools.partial(typer.Option, rich_help_panel="Data file")
 _NETWORK = functools.partial(typer.Option, rich_help_panel="Network")
+_COLUMNS = functools.partial(_DATA, metavar="COLUMN")
+_N = functools.partial(typer.Option, metavar="N")
 
 
+@shell_words()
 def train_command(
     source: Annotated[
         str,
         typer.Argument(
             metavar="PROBLEM_OR_FILE",
-            help=f"One of {_BUILT_IN}, or a file: .csv, .csv.gz, .tsv, .xlsx, .parquet or .npz.",
+            help=f"One of {', '.join(problem_names())}, or a file: .csv, .csv.gz, .tsv, .xlsx, "
+            ".parquet or .npz.",
         ),
     ],
     target: Annotated[
-        list[str],
-        _DATA("--target", metavar="COLUMN", help="To predict; a,b for more (default: the last)"),
-    ] = [],  # noqa: B006  (typer copies it)
-    ignore: Annotated[
-        list[str], _DATA("--ignore", metavar="COLUMN", help="Not an input; a,b for more")
-    ] = [],  # noqa: B006
-    categories: Annotated[
-        list[str], _DATA("--categories", metavar="COLUMN", help="Holds levels; a,b for more")
-    ] = [],  # noqa: B006
-    numbers: Annotated[
-        list[str], _DATA("--numbers", metavar="COLUMN", help="Holds numbers; a,b for more")
-    ] = [],  # noqa: B006
+        list[str] | None, _COLUMNS(help="To predict; a,b for more (default: the last)")
+    ] = None,
+    ignore: Annotated[list[str] | None, _COLUMNS(help="Not an input; a,b for more")] = None,
+    categories: Annotated[list[str] | None, _COLUMNS(help="Holds levels; a,b for more")] = None,
+    numbers: Annotated[list[str] | None, _COLUMNS(help="Holds numbers; a,b for more")] = None,
     task: Annotated[
         str | None,
-        _DATA("--task", metavar="TASK", help="regression or classification (default: recognised)"),
+        _DATA(metavar="TASK", help="regression or classification (default: recognised)"),
     ] = None,
     start: Annotated[
         Path | None,
         _DATA("--from", metavar="MODEL", help="Begin from this network (.json), with its columns"),
     ] = None,
     header: Annotated[
-        bool | None,
-        _DATA("--header/--no-header", help="Does the file name its columns? (default: recognised)"),
+        bool | None, _DATA(help="Does the file name its columns? (default: recognised)")
     ] = None,
     encoding: Annotated[
-        str | None, _DATA("--encoding", metavar="NAME", help="Of a text file (default: utf-8)")
+        str | None, _DATA(metavar="NAME", help="Of a text file, as cp1252 (default: utf-8)")
     ] = None,
     validation: Annotated[
-        float | None,
-        _DATA("--validation", metavar="SHARE", help="Of the rows, to choose the network by"),
+        float | None, _DATA(metavar="SHARE", help="Of the rows, to choose the network by")
     ] = None,
     test: Annotated[
-        float | None, _DATA("--test", metavar="SHARE", help="Of the rows, held out and reported")
+        float | None, _DATA(metavar="SHARE", help="Of the rows, held out and reported")
     ] = None,
     hidden: Annotated[
-        str | None,
-        _NETWORK("--hidden", metavar="SIZES", help="Of hidden layers, as 5,3 (default: auto)"),
+        str | None, _NETWORK(metavar="SIZES", help="Of hidden layers, as 5,3 (default: auto)")
     ] = None,
     networks: Annotated[
         int | None,
-        _NETWORK("--networks", metavar="N", help="Averaged into one, at most (default: 8 or 1)"),
+        _NETWORK(metavar="N", help="Averaged into one, at most (default: 8 or 1)"),
     ] = None,
     max_neurons: Annotated[
-        int | None, _NETWORK("--max-neurons", metavar="N", help="Hidden neurons at most, in all")
+        int | None, _NETWORK(metavar="N", help="Hidden neurons at most, in all")
     ] = None,
     activation: Annotated[
-        str | None,
-        _NETWORK("--activation", metavar="NAME", help=f"One of {', '.join(ACTIVATIONS)}"),
+        str | None, _NETWORK(metavar="NAME", help=f"One of {', '.join(ACTIVATIONS)}")
     ] = None,
     alpha: Annotated[
-        str | None,
-        _NETWORK("--alpha", metavar="NUMBER", help="Strength of regularisation, or auto"),
+        str | None, _NETWORK(metavar="NUMBER", help="Strength of regularisation, or auto")
     ] = None,
     method: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             *("--method", "-m"),
             metavar="METHOD",
             help=f"Repeat to compare: {', '.join(METHODS)}",
         ),
-    ] = [DEFAULT_METHOD],  # noqa: B006
+    ] = None,
     evaluations: Annotated[
         int | None,
-        typer.Option(
+        _N(
             *("--evaluations", "-n"),
-            metavar="N",
             help="Budget (default: the problem's, or of a file what takes seconds)",
         ),
     ] = None,
     max_time: Annotated[
-        float | None,
-        typer.Option("--time", metavar="SECONDS", help="For each method, at most"),
+        float | None, typer.Option("--time", metavar="SECONDS", help="For each method, at most")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the search")] = 0,
-    data_seed: Annotated[
-        int, typer.Option(metavar="N", help="Of the data, or of their division")
-    ] = 0,
+    seed: Annotated[int, _N(help="Of the search")] = 0,
+    data_seed: Annotated[int, _N(help="Of the data, or of their division")] = 0,
     population_size: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Candidates per generation (default: the problem's)"),
+        int | None, _N(help="Candidates per generation (default: the problem's)")
     ] = None,
-    threads: Annotated[
-        int, typer.Option(metavar="N", help="For evaluations; 0 is one per core")
-    ] = 1,
+    threads: Annotated[int, _N(help="For evaluations; 0 is one per core")] = 1,
     imports: Imports = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Save the model (.json), the best of several"),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw fit, residuals and convergence (.html, .svg, .png, .pdf)"
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page on the model (.html)")
-    ] = None,
+    out: Out = None,
+    plot: Annotated[Path | None, file_option("Draw fit, residuals and convergence")] = None,
+    page: Page = None,
 ) -> None:
     """Train the network of a problem or of your own data, with one or more methods."""
-    _check_files(out, plot, page)
+    check_results(out, plot, page)
+    check_count("--data-seed", data_seed, 0)
+    check_time(max_time)
     import_here(imports)
     reading = {
-        "targets": tuple(target),
-        "ignore": tuple(ignore),
-        "categories": tuple(categories),
-        "numbers": tuple(numbers),
+        "targets": target,
+        "ignore": ignore,
+        "categories": categories,
+        "numbers": numbers,
         "task": task,
         "header": header,
         "encoding": encoding,
         "validation": validation,
         "test": test,
     }
-    given = {key: value for key, value in reading.items() if value not in (None, ())}
+    given = {key: value for key, value in reading.items() if value not in (None, [])}
     previous = None if start is None else Model.load(start)
-    with shell_words(seed="--data-seed 1"):
-        problem = _load(source, data_seed, given, previous)
-    chooses = hidden == "auto" or (hidden is None and source not in problem_names())
-    if chooses and previous is not None:  # its size stays
-        hidden = ",".join(map(str, split(previous)[0].topology.hidden))
-    if previous is not None:
+    problem = _load(source, data_seed, given, previous)
+    own = problem.rescale == "none"
+    if hidden == "auto" and not own:
+        raise ValueError(f"--hidden auto is for data files; {source} is a problem by name.")
+    chooses = hidden in (None, "auto") and own
+    if previous is not None:  # its size stays, unless another one is named
+        hidden = ",".join(map(str, split(previous)[0].topology.hidden)) if chooses else hidden
         activation = activation or previous.topology.activation.name
-    with shell_words():
-        problem = _changed(problem, None if hidden == "auto" else hidden, activation, alpha)
-    if max_time is not None and not max_time > 0:
-        raise ValueError(f"--time must be a positive number of seconds, got {max_time:g}.")
+    problem = _changed(problem, None if hidden == "auto" else hidden, activation, alpha)
     options: dict[str, Any] = {
         "max_evaluations": evaluations,
         "seed": seed,
         "population_size": population_size,
-        "threads": threads,
     }
-    names = list(dict.fromkeys(method))
-    with shell_words():
-        _check_methods(problem, names, options, previous, chooses)
-        n = check_networks(problem, networks, max_neurons, averages=True, chooses=chooses)
+    names = list(dict.fromkeys(method or [DEFAULT_METHOD]))
+    check_threads(threads)
+    _check_methods(problem, names, options, previous, chooses)
+    n = check_networks(problem, networks, max_neurons, averages=own, chooses=chooses)
     options |= {"n_networks": n if networks else None, "max_neurons": max_neurons}
+    options |= {"max_time": max_time, "threads": threads, "initial": previous}
     options["hidden"] = "auto" if chooses else None
-    _say_what(problem, chooses=chooses and previous is None)
+    searches = all(polish_of(name, None) != "restarts" for name in names)  # whose sizes stay
+    _say_what(problem, chooses=chooses and previous is None and not searches)
     _scores.print_extremes(problem)
     stop = threading.Event()
     with deferred_interrupts(stop.set):
-        more = {"max_time": max_time, "initial": previous}
-        found = run_methods(problem, names, {**options, **more}, stop)
-        records = [one.record for one in found]
-        best_record = _scores.best_record(records, problem)
-        _scores.print_records(records, problem, best_record)
-        best = next(one for one in found if one.record is best_record)
-        _keep(problem, best, best_record.method if len(found) > 1 else "", out, plot)
-        if page is not None and best_record.model is not None:
-            _write_page(best_record.model, problem, page)
+        found = []
+        for name in names:
+            found.append(_run(problem, name, options, stop))
+            if stop.is_set():
+                break
+        best = _scores.best_record([record for record, _ in found], problem)
+        _scores.print_records([record for record, _ in found], problem, best)
+        seen = next(curve for record, curve in found if record is best)
+        _keep(problem, best, best.method if len(found) > 1 else "", out)
+        if plot is not None and best.model is not None:
+            _draw(best.model, problem, best, seen, plot)
+        if page is not None and best.model is not None:
+            write_page(best.model, problem, page)
+    end_early(stop)
+
+
+def check_time(max_time: float | None) -> None:
+    """Refuse a limit that leaves no time."""
+    if max_time is not None and not max_time > 0:
+        raise ValueError(f"--time must be a positive number of seconds, got {max_time:g}.")
+
+
+def end_early(stop: threading.Event) -> None:
+    """Say that somebody has stopped it, if so."""
     if stop.is_set():
         console.print("Stopped early; this is the best so far.")
         raise typer.Exit(130)
+
+
+def _run(
+    problem: Problem, name: str, options: dict[str, Any], stop: threading.Event
+) -> tuple[training.RunRecord, list[tuple[int, float]]]:
+    """Train with a method; and rows (evaluations, error) of the network on its way.
+
+    These are without the ridge, where that sets itself: the record has errors of searches only.
+    """
+    seen: list[tuple[int, float]] = []
+    with progress_bar(name, options["max_time"], console, stop) as show:
+
+        def watch(progress: training.Progress) -> bool:
+            error = progress.fit_error
+            if math.isfinite(error) and (not seen or error != seen[-1][1]):
+                seen.append((progress.n_evaluations, error))
+            show(progress)
+            return stop.is_set()
+
+        record = train(problem, name, callback=watch, **options)
+        show(f"error {_scores.error_in_words(record, problem)}")
+    return record, seen if problem.ridge.sets_itself else []
 
 
 def _check_methods(
@@ -244,41 +242,15 @@ def _check_methods(
     objective = LeastSquares(problem)
     if previous is not None:
         continued(previous, problem, "auto" if chooses else None)
-    check_threads(options["threads"])
     check_count("seed", options["seed"], 0)
-    for name in names:
+    budget = options["max_evaluations"]
+    if budget is None:
         budget = usual_evaluations(objective)
-        if options["max_evaluations"] is not None:
-            budget = check_count("max_evaluations", options["max_evaluations"], 1)
+    check_count("max_evaluations", budget, 1)
+    for name in names:
         plan = make_plan(objective, name, budget, population_size=options["population_size"])
         if previous is not None and plan.polish == "none":
             raise ValueError(f"--from begins with a polish, and {name} has none; use auto.")
-
-
-def _check_files(out: Path | None, plot: Path | None, page: Path | None) -> None:
-    """All that can be wrong with what is written in the end."""
-    if out is not None:
-        check_out("--out", out, ".json")
-    if plot is not None:
-        check_out("--plot", plot, *CHARTS)
-    if page is not None:
-        check_out("--page", page, ".html")
-    if plot is not None or page is not None:
-        from symbreak.analysis import training_chart  # noqa: F401  (missing now, not in the end)
-
-
-@contextmanager
-def shell_words(**others: str) -> Iterator[None]:
-    """Errors of what an option was given name the option, with an example; ``others`` differ."""
-    try:
-        yield
-    except ValueError as error:
-        name, _, said = str(error).partition(" ")
-        example = {**OPTIONS, **others}.get(name)
-        if example is None:
-            raise
-        option = example.partition(" ")[0]
-        raise ValueError(f"{option} {said} Example: {example}.") from None
 
 
 def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None) -> Problem:
@@ -296,9 +268,8 @@ def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None)
         raise ValueError(f"{error} If it is your own, --import the module that adds it.")
     table = read_table(path, header=given.pop("header", None), encoding=given.pop("encoding", None))
     for key in ("targets", "ignore", "categories", "numbers"):
-        given[key] = [
-            name for text in given.get(key, ()) for name in split_names(text, table.names)
-        ]
+        names = (split_names(text, table.names) for text in given.get(key, ()))
+        given[key] = list(itertools.chain(*names))
     if previous is not None:
         _same_columns(given, table, previous)
     problem = read_problem(table, name=path.name, seed=seed, **{"task": "auto", **given})
@@ -344,25 +315,19 @@ def _changed(
     if hidden is not None or activation is not None:
         changes["topology"] = Topology((net.n_inputs, *layers, net.n_outputs), kind)  # type: ignore[arg-type]
     if alpha is not None:
-        changes["alpha"] = alpha if alpha == "auto" else _number("--alpha", alpha)
+        try:
+            changes["alpha"] = alpha if alpha == "auto" else float(alpha)
+        except ValueError:
+            raise ValueError(f"--alpha must be a number or auto, got {alpha!r}.") from None
     return dataclasses.replace(problem, **changes) if changes else problem
 
 
 def hidden_sizes(text: str) -> tuple[int, ...]:
+    """Sizes of layers, as in 5,3."""
     parts = [part.strip() for part in text.replace("-", ",").split(",")]
     if not all(part.isdecimal() and 1 <= int(part) <= MAX_SIZE for part in parts):
-        raise ValueError(
-            f"--hidden must be auto, or sizes of layers, each from 1 to {MAX_SIZE:,}, got "
-            f"{text!r}. Example: --hidden 5,3."
-        )
+        raise ValueError(f"hidden must be sizes of layers, each 1 to {MAX_SIZE:,}, got {text!r}.")
     return tuple(int(part) for part in parts)
-
-
-def _number(option: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{option} must be a number or auto, got {text!r}.") from None
 
 
 def _say_what(problem: Problem, *, chooses: bool) -> None:
@@ -371,8 +336,8 @@ def _say_what(problem: Problem, *, chooses: bool) -> None:
         console.print(f"[bold]{shown(problem.name)}[/bold]  {shown(problem.description)}")
     if chooses:
         console.print(
-            f"{len(problem.train):,} samples, {net.n_inputs:,} inputs; the number of hidden "
-            "neurons is chosen, --hidden 5 sets it"
+            f"{counted(len(problem.train), 'sample')}, {counted(net.n_inputs, 'input')}; the "
+            "number of hidden neurons is chosen, --hidden 5 sets it"
         )
         return
     n_parameters = net.dim + (net.hidden[-1] + problem.output_shift) * net.n_outputs
@@ -382,15 +347,13 @@ def _say_what(problem: Problem, *, chooses: bool) -> None:
     )
 
 
-def _keep(
-    problem: Problem, best: Trained, heading: str, out: Path | None, plot: Path | None
-) -> None:
-    """Print how good the best is, save and draw it."""
-    model = best.record.model
+def _keep(problem: Problem, best: training.RunRecord, heading: str, out: Path | None) -> None:
+    """Print how good the best is, and save it."""
+    model = best.model
     if model is None:  # stopped before anything was found
         return
-    if best.record.size_path or len(best.record.members) > 1:
-        console.print(best.record.size_in_words)
+    if best.size_path or len(best.members) > 1:
+        console.print(best.size_in_words)
     console.print()
     _scores.print_scores(model, recorded_scores(model) or scores(model, problem), heading)
     if (reason := model.origin.get("no_error_bars")) is not None:
@@ -400,32 +363,34 @@ def _keep(
     if out is not None:
         model.save(out)
         console.print(f"Saved in {shown(out)}")
-    if plot is not None:
-        _draw(model, problem, best.record, best.seen, plot)
 
 
-def _write_page(model: Model, problem: Problem, page: Path) -> None:
+def write_page(model: Model, problem: Problem, page: Path, *, seen: bool = True) -> None:
+    """A page on a model and a table, which training has ``seen`` or not."""
     from symbreak.analysis import write_model_page
 
-    write_model_page(model, problem, page, command=shlex.join(["symbreak", *sys.argv[1:]]))
+    command = shlex.join(["symbreak", *sys.argv[1:]])
+    write_model_page(model, problem, page, command=command, seen=seen)
     console.print(f"Written to {shown(page)}")
 
 
 def _draw(
-    model: Model, problem: Problem, record: RunRecord, seen: list[tuple[int, float]], plot: Path
+    model: Model,
+    problem: Problem,
+    record: training.RunRecord,
+    seen: list[tuple[int, float]],
+    plot: Path,
 ) -> None:
     """Fit, residuals and convergence."""
-    from symbreak.analysis import save_chart, training_chart
+    from symbreak.analysis import training_chart
 
     evaluations, errors = record.evaluations, record.errors
     if seen:
         curve = np.array([*seen, (record.n_evaluations, seen[-1][1])])
         evaluations, errors = curve[:, 0].astype(np.int64), curve[:, 1]
-    with_ridge = False if seen else None
     chart = training_chart(
         *(model, problem, evaluations, errors),
-        with_ridge=with_ridge,
+        with_ridge=False if seen else None,
         size_path=record.size_path,
     )
-    save_chart(chart, plot)
-    console.print(f"Drawn in {shown(plot)}")
+    draw(chart, plot)

@@ -250,7 +250,7 @@ class Fitness(Objective):
         if reasons and not self.failures:
             warnings.warn(
                 f"{len(reasons)} of {len(thetas)} networks have no fitness and count as worst; "
-                f"the first one: {reasons[0]}. All are counted; on_error='raise' would stop.",
+                f"the first one: {reasons[0]}. All are counted.",
                 stacklevel=2,
             )
         self.failures.update(reasons)

@@ -73,10 +73,9 @@ def test_train_compares_methods_and_saves_the_best_model(tmp_path):
         (["problems", "sinc", "--plot", "x.gif"], "--plot must end with .svg or .png"),
         (["train", "sinc", "--target", "y"], "--target is for data files"),
         (["train", "sinc", "--task", "regression"], "--task is for data files"),
-        (
-            ["train", "sinc", "--hidden", "5;3"],
-            "--hidden must be auto, or sizes of layers, each from 1 to",
-        ),
+        (["train", "sinc", "--hidden", "5;3"], "--hidden must be sizes of layers, each 1 to"),
+        (["train", "sinc", "--hidden", "auto"], "--hidden auto is for data files"),
+        (["train", "sinc", "--networks", "3"], "--networks is for networks of your own data"),
         (["train", "sinc", "--hidden", "0"], "10,000,000, got '0'. Example: --hidden 5,3."),
         (["train", "sinc", "--hidden", "99999999"], "10,000,000, got '99999999'"),
         (["train", "sinc", "--activation", "gelu"], "unknown activation 'gelu'"),

@@ -98,6 +98,7 @@ def test_a_function_that_always_fails_is_said_with_its_first_error(folder):
     assert result.returncode == 2
     assert "ZeroDivisionError: no pole" in result.stderr
     assert "Warning: " in result.stderr
+    assert "on_error" not in result.stderr
     assert ".py" not in result.stderr  # where in the code it was noticed helps nobody
     assert "no network had a fitness" in result.stderr
     assert "Traceback" not in result.stderr

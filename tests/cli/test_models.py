@@ -469,7 +469,7 @@ def test_inspect_fits_a_narrow_terminal(folder):
         lines = result.stdout.splitlines()
         assert max(map(len, lines)) <= columns
         text = " ".join(result.stdout.split())
-        for part in ("2-3-1, tanh neurons", "method auto", "inputs hidden 1 outputs", NASTY):
+        for part in ("2-3-1, tanh neurons", "method auto", "hidden 1 ● ● ● 3 outputs", NASTY):
             assert part in text
 
 
@@ -664,9 +664,7 @@ def test_inspect_leaves_out_what_is_too_much_for_a_terminal(tmp_path):
     run("train", tmp_path / "wide.csv", "--hidden", "9", *options)
     text = run("inspect", tmp_path / "wide.json")
     assert "and 5 inputs that matter less" in text
-    assert text.count("\u22ee") == 2  # inputs and neurons, of which seven would be drawn
-    run("train", "syn5", "--hidden", ",".join("2" * 12), *options)
-    assert "-".join(["1", *"2" * 12, "1"]) in run("inspect", tmp_path / "wide.json")
+    assert text.count("\u22ef") == 1  # inputs, of which sixteen would be drawn
 
 
 def test_a_target_that_is_always_the_same_has_no_r2_and_that_is_said(tmp_path):

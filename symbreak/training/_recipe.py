@@ -186,14 +186,17 @@ def short_search(objective: Objective) -> tuple[int, int]:
     return size, 1 if is_random else size
 
 
-def usual_evaluations(objective: Objective) -> int:
-    """The objective's budget, or else one that depends on the size of network and data alone."""
+def usual_evaluations(objective: Objective, n_starts: int = 1) -> int:
+    """The objective's budget, or else one that depends on the size of network and data alone.
+
+    So many starts have the iterations of a polish, at least.
+    """
     if objective.max_evaluations is not None:
         return objective.max_evaluations
     iteration = objective.iteration_cost + 1
     most = max(MAX_EVALUATIONS, MAX_ITERATIONS * iteration)
     least = short_search(objective)[1] + ITERATIONS * (objective.iteration_cost + TRIALS)
-    return max(least, min(most, round(WORK / objective.cost)))
+    return max(n_starts * least, min(most, round(WORK / objective.cost)))
 
 
 def luby(n: int) -> int:

@@ -79,8 +79,9 @@ class RunRecord:
         restarts: Whether the method starts again and again, until its starts agree.
         n_evaluations: Evaluations done.
         counters: How often something happened that should be known, such as ``nonfinite`` errors.
-        stopped: Why the run ended: ``"budget"``, ``"time"``, ``"agreement"`` of the starts, a
-            reason of the optimizer or the polish, or ``"interrupted"``.
+        stopped: Why the run ended: ``"budget"``, ``"time"``, ``"agreement"`` of the starts,
+            ``"starts"`` where there were enough for a committee, a reason of the optimizer or the
+            polish, or ``"interrupted"``.
         seconds: Wall-clock time.
         versions: Versions of what the result depends on.
     """

@@ -46,7 +46,8 @@ UNLIMITED = 2**53
 class Run:
     """A run under way: step by step, with a state to continue from in another process.
 
-    Args are those of ``train``; instead of a problem it takes any ``Objective``.
+    Args are those of ``train``; instead of a problem it takes any ``Objective``. With restarts it
+    ends after ``max_starts``, though they do not agree.
 
     Attributes:
         objective: What is minimised.
@@ -69,13 +70,14 @@ class Run:
         population_size: int | None = None,
         threads: int = 1,
         initial: ArrayLike | None = None,
+        max_starts: int | None = None,
         executor: Executor | None = None,
         **settings: Any,
     ) -> None:
         objective = as_objective(problem)
         self.method, self.seed = method, check_count("seed", seed, 0)
         budget = usual_evaluations(objective) if max_evaluations is None else max_evaluations
-        self.max_evaluations = _checked_budget(budget)
+        self.max_evaluations, self.max_starts = _checked_budget(budget), max_starts
         self.plan = make_plan(
             objective,
             method,
@@ -266,6 +268,8 @@ class Run:
             self.stopped = "agreement"
         elif enough and self.objective.sets_ridge:
             self.stopped = "agreement"  # whose polishes are never cut short
+        elif len(self.founds) == self.max_starts:
+            self.stopped = "starts"
         elif enough and self._left >= LEAST:
             self._finish()
         elif self._left < self.plan.of_start(len(self.founds)).least_evaluations:
@@ -404,6 +408,7 @@ class Run:
             "method": self.method,
             "seed": self.seed,
             "max_evaluations": self.max_evaluations,
+            "max_starts": self.max_starts,
             "plan": self.plan.state(),
             "seconds": self._seconds,
             "stopped": self.stopped,
@@ -431,6 +436,9 @@ class Run:
         find_method(state["method"])
         self.method, self.seed = state["method"], check_count("seed", state["seed"], 0)
         self.max_evaluations = _checked_budget(state["max_evaluations"])
+        self.max_starts = state["max_starts"]
+        if self.max_starts is not None:
+            check_count("max_starts", self.max_starts, 1)
         self.plan = Plan.from_state(state["plan"])
         self._prepare(objective, threads)
         self._executor = None

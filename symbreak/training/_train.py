@@ -30,6 +30,7 @@ from symbreak.objectives import LeastSquares, Objective
 from symbreak.objectives._least_squares import check_threads, prepare_kernels, prepare_polish
 from symbreak.problems import Problem
 from symbreak.topology import Topology
+from symbreak.training._agreement import OF_STARTS
 from symbreak.training._committee import check_networks, split, with_committee
 from symbreak.training._error_bars import with_error_bars
 from symbreak.training._last_step import (
@@ -40,7 +41,7 @@ from symbreak.training._last_step import (
     part_of,
     what_is_last,
 )
-from symbreak.training._recipe import polish_of
+from symbreak.training._recipe import polish_of, usual_evaluations
 from symbreak.training._record import Progress, RunRecord
 from symbreak.training._run import UNLIMITED, Run, as_objective
 from symbreak.training._size import N_NETWORKS, SIZES, Comparison, chosen_ridge
@@ -167,13 +168,13 @@ def train(
     most = check_networks(problem, most, max_neurons, averages=own, chooses=chooses)
     clock = Clock(max_time, reserve=own)
     settings |= {"seed": seed, "population_size": population_size, "threads": threads}
-    trainer = _Trainer(method, polish, {"executor": executor, **settings}, clock, callback)
+    trainer = _Trainer(method, polish, {"executor": executor, **settings}, clock, callback, most)
     with deferred_interrupts(clock.stop), one_blas_thread():
         if not isinstance(problem, Problem) or not own:
             return trainer.run(as_objective(problem), max_evaluations, initial)
         if chooses:
             record = trainer.of_best_size(problem, max_evaluations, most, max_neurons)
-        elif clock.has_limit and restarts and initial is None and _chooses_ridge(problem):
+        elif restarts and initial is None and _chooses_ridge(problem, clock):
             own_size = (problem.topology.hidden,)
             record = trainer.of_best_size(problem, max_evaluations, most, max_neurons, own_size)
         else:
@@ -181,9 +182,18 @@ def train(
     return replace(record, stopped="interrupted") if clock.stopped else record
 
 
-def _chooses_ridge(problem: Problem) -> bool:
-    """Whether the ridge of probabilities is chosen, which takes less time by paths."""
-    return has_probabilities(problem) and problem.ridge.sets_itself
+def _chooses_ridge(problem: Problem, clock: Clock) -> bool:
+    """Whether a ridge is chosen by paths, which takes less time than to try it in the end.
+
+    So it is with the probabilities of a search that has a limit, and with large networks, to whose
+    evidence nothing larger could be compared.
+    """
+    if not problem.ridge.sets_itself:
+        return False
+    if has_probabilities(problem):
+        return clock.has_limit
+    has_few = part_of(problem, SEARCH_SAMPLES) is problem
+    return problem.task == "regression" and has_few and not is_worthwhile(problem)
 
 
 def _chooses_size(hidden: str | None, own: bool, initial: ArrayLike | None) -> bool:
@@ -229,6 +239,7 @@ class _Trainer:
     options: dict[str, Any]
     clock: Clock
     callback: Callback | None
+    n_starts: int  # that a budget has room for at least, if none is given
 
     def of_best_size(
         self,
@@ -255,9 +266,12 @@ class _Trainer:
         choice = comparison.choose(lambda doing: self._say(comparison.n_evaluations, doing))
         seconds, before = time.perf_counter() - started, choice.n_evaluations
         n = comparison.n_members(choice.problem.topology.hidden)
-        initial = None if choice.initial is None else choice.initial[:n]
+        starts = max(n, OF_STARTS)
+        initial = None if choice.initial is None else choice.initial[:starts]
         left = None if budget is None else budget - before
-        record = self.own(choice.problem, left, initial, n, search_ridge=problem.alpha)
+        limit = {"max_starts": starts} if n > 1 else {}
+        trainer = replace(self, options=self.options | limit, n_starts=starts if n > 1 else 1)
+        record = trainer.own(choice.problem, left, initial, n, search_ridge=problem.alpha)
         model, tried = record.model, choice.tried if len(sizes) > 1 else ()
         if model is not None:
             error = LeastSquares(choice.problem).network_error(model, with_ridge=False)
@@ -344,6 +358,8 @@ class _Trainer:
         """One run, which may take a share of the time that is left."""
         if budget is None and self.clock.has_limit:
             budget = UNLIMITED
+        elif budget is None:
+            budget = usual_evaluations(objective, self.n_starts)
         run = Run(
             objective,
             self.method,

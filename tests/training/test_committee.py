@@ -60,6 +60,15 @@ def test_a_committee_is_the_same_with_any_number_of_threads():
     assert one.model.to_json() == two.model.to_json()
 
 
+def test_each_network_of_a_deep_committee_has_time_for_its_polish():
+    X, y = table(n=400)
+    deep, budgets = Problem.from_arrays(X, y, hidden=(16, 16)), []
+    for n in (1, 8):
+        stop = lambda progress: not budgets.append(progress.max_evaluations)  # noqa: E731
+        train(deep, n_networks=n, callback=stop)
+    assert budgets[1] > 3 * budgets[0]
+
+
 def test_many_samples_make_a_committee_too():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4_200, 2))

@@ -102,6 +102,19 @@ def test_by_default_a_start_of_a_large_network_ends():
         assert record.agreement.n_starts > 0
 
 
+def test_the_ridge_of_a_large_network_is_that_with_which_it_predicts_best(monkeypatch):
+    """The evidence trusts such networks too much; what is too large to be compared is lowered."""
+    rng = np.random.default_rng(1)
+    X, fresh = rng.uniform(-1, 1, size=(100, 6)), rng.uniform(-1, 1, size=(1_000, 6))
+    noisy = Problem.from_arrays(X, np.sin(3 * X[:, 0]) + rng.normal(size=100) / 2, hidden=(15,))
+    monkeypatch.setattr("symbreak.training._last_step.MAX_WORK", 0)
+    record = train(noisy, seed=1)
+    assert record.size_path == ()
+    assert record.model.topology.hidden == (15,)
+    error = np.mean((record.model.outputs(fresh)[:, 0] - np.sin(3 * fresh[:, 0])) ** 2)
+    assert error < 0.2  # seen 0.11, and 0.31 with the evidence's
+
+
 def test_what_has_no_place_for_it_says_so():
     with pytest.raises(ValueError, match="unknown hidden 'large'"):
         train(problem(), hidden="large")

@@ -1,7 +1,6 @@
 """Write the numbers of docs/evolve.md from the archives of two studies, into the page.
 
     symbreak study studies/control.toml --store control.db
-    symbreak study studies/control-poles.toml --store control.db    # more of the cheapest
     symbreak store archive control.db studies/control
     symbreak study studies/control-auto.toml --store control-auto.db
     symbreak store archive control-auto.db studies/control-auto

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from symbreak._support.checks import check_choice, check_population, check_text, shown, unknown
-from symbreak.optimizers import CMAES, DE, LSHADE, Optimizer, Restarts
+from symbreak.optimizers import CMAES, DE, LSHADE, OPTIMIZERS, Optimizer, Restarts
 from symbreak.problems import Problem
 from symbreak.symmetry import (
     AssignmentBreaking,
@@ -70,19 +70,23 @@ class Method:
             )
         check_choice("role", self.role, get_args(Role))
         check_choice("polish", self.polish, POLISHES)
+        if "search" in self.settings:
+            check_choice("search", self.settings["search"], OPTIMIZERS)
 
     @property
     def setting_names(self) -> tuple[str, ...]:
-        """What may be set, from the constructors of the optimizer and its bases."""
-        return _setting_names(self.optimizer)
+        """What may be set, from the constructors of the optimizer and of what it restarts."""
+        return _setting_names(self.optimizer, self.settings.get("search"))
 
 
 @cache
-def _setting_names(optimizer: type[Optimizer]) -> tuple[str, ...]:
+def _setting_names(optimizer: type[Optimizer], search: str | None = None) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for base in optimizer.__mro__:
         parameters = inspect.signature(base).parameters.values() if base is not object else ()
         names |= {p.name: None for p in parameters if p.kind is not p.VAR_KEYWORD}
+    if search is not None:
+        names |= dict.fromkeys(_setting_names(OPTIMIZERS[search]))
     return tuple(name for name in names if name not in (*_GIVEN, "seed"))
 
 
@@ -90,6 +94,7 @@ def _setting_names(optimizer: type[Optimizer]) -> tuple[str, ...]:
 _SWEEPS = partial(AssignmentBreaking, exact=False)
 _DE = partial(Method, DE, family="DE")
 _CMAES = partial(Method, CMAES, family="CMA-ES")
+_RESTARTED = partial(Method, Restarts, family="CMA-ES-IPOP")
 #: How DE is made to use aligned candidates (docs/beyond-the-paper.md).
 _WHOLE_TRIALS = {
     "inflate": True,
@@ -99,9 +104,9 @@ _WHOLE_TRIALS = {
     "anchor": "better-half",
 }
 
-#: The paper's eight names, six beyond it (docs/beyond-the-paper.md), and the trainer
-#: (docs/trainer.md). Every CMA-ES with breaking damps its step size (Eq. 46). Add a row, and the
-#: method is everywhere.
+#: The paper's eight names, those beyond it (docs/beyond-the-paper.md, docs/evolve.md), and the
+#: trainer (docs/trainer.md). Every CMA-ES with breaking damps its step size (Eq. 46). Add a row,
+#: and the method is everywhere.
 _METHODS: dict[str, Method] = {
     "DE": _DE(NoBreaking, role="plain"),
     "DE-INV-SB": _DE(InvariantBreaking, role="invariant"),
@@ -117,10 +122,15 @@ _METHODS: dict[str, Method] = {
     "CMA-ES-SB-LA-P": _CMAES(
         _SWEEPS, {"replace_mean": True, "own_partition": True}, role="variant"
     ),
-    "CMA-ES-IPOP": Method(Restarts, NoBreaking, family="CMA-ES-IPOP", role="plain"),
-    "CMA-ES-IPOP-SB-LA": Method(
-        Restarts, _SWEEPS, {"replace_mean": True}, family="CMA-ES-IPOP", role="variant"
+    "CMA-ES-IPOP": _RESTARTED(NoBreaking, {"search": "CMAES"}, role="plain"),
+    "CMA-ES-IPOP-SB-LA": _RESTARTED(
+        _SWEEPS, {"search": "CMAES", "replace_mean": True}, role="variant"
     ),
+    "CMA-ES-BIPOP": _RESTARTED(
+        NoBreaking, {"search": "CMAES", "schedule": "bipop"}, role="variant"
+    ),
+    "DE-IPOP": _RESTARTED(NoBreaking, {"search": "DE"}, role="variant"),
+    "L-SHADE-IPOP": _RESTARTED(NoBreaking, {"search": "LSHADE"}, role="variant"),
     "L-SHADE": Method(LSHADE, NoBreaking, family="L-SHADE", role="plain"),
     "L-SHADE-SB-LA": Method(LSHADE, _SWEEPS, family="L-SHADE", role="variant"),
     "auto": Method(DE, _SWEEPS, _WHOLE_TRIALS, family="auto", role="plain", polish="restarts"),

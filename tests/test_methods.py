@@ -16,7 +16,7 @@ from symbreak import (
     train,
 )
 from symbreak.methods import Method
-from symbreak.optimizers import Optimizer
+from symbreak.optimizers import Optimizer, Restarts
 from symbreak.symmetry import NoBreaking
 
 
@@ -25,10 +25,12 @@ def test_the_table_holds_the_papers_eight_names_and_ours():
         *("DE", "DE-INV-SB", "DE-SB", "DE-SB-BF", "DE-SB-LA", "DE-SB-LA-W"),
         *("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB", "CMA-ES-SB-BF"),
         *("CMA-ES-SB-LA", "CMA-ES-SB-LA-P", "CMA-ES-IPOP", "CMA-ES-IPOP-SB-LA"),
-        *("L-SHADE", "L-SHADE-SB-LA", "auto"),
+        *("CMA-ES-BIPOP", "DE-IPOP", "L-SHADE-IPOP", "L-SHADE", "L-SHADE-SB-LA", "auto"),
     ]
     plain = [name for name, row in METHODS.items() if row.breaking is NoBreaking]
-    assert plain == ["DE", "CMA-ES", "CMA-ES-IPOP", "L-SHADE"]
+    assert plain == [
+        *("DE", "CMA-ES", "CMA-ES-IPOP", "CMA-ES-BIPOP", "DE-IPOP", "L-SHADE-IPOP", "L-SHADE"),
+    ]
 
 
 def test_the_population_size_is_the_problems_own_unless_given():
@@ -98,6 +100,7 @@ def test_settings_of_a_method_are_those_of_its_constructors():
     assert set(METHODS["CMA-ES"].setting_names) == {
         *("mean", "sigma", "replace_mean", "own_partition"),
     }
+    assert set(METHODS["DE-IPOP"].setting_names) == names | {"search", "schedule", "growth"}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,7 @@ def test_a_method_from_outside_is_registered_or_refused_at_once(monkeypatch):
         register_method("DE-SB", DE, NoBreaking, family="DE")
     with pytest.raises(ValueError, match=r"unknown setting of other 'f'\. Did you mean 'F'"):
         register_method("other", DE, NoBreaking, {"f": 0.9}, family="DE")
-    with pytest.raises(ValueError, match="optimizer must be a subclass of Optimizer"):
-        register_method("other", dict, NoBreaking, family="DE")
+    with pytest.raises(ValueError, match="Did you mean 'CMAES'"):
+        register_method("other", Restarts, NoBreaking, {"search": "CMA-ES"}, family="DE")
     with pytest.raises(TypeError, match="does not support item assignment"):
         METHODS["other"] = row

@@ -1,4 +1,4 @@
-"""CMA-ES that begins again when it is stuck, with more candidates (IPOP; Auger & Hansen 2005)."""
+"""Any search, begun again when stuck: IPOP (Auger & Hansen 2005), BIPOP (Hansen 2009)."""
 
 from __future__ import annotations
 
@@ -6,57 +6,94 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
-from symbreak._support.checks import Array, check_kind, check_real
+from symbreak._support.checks import Array, check_choice, check_kind, check_real
 from symbreak._support.state import State
-from symbreak.optimizers._base import Optimizer
-from symbreak.optimizers._cmaes import CMAES
+from symbreak.optimizers._base import OPTIMIZERS, Optimizer
+from symbreak.symmetry import Breaking
 
+SCHEDULES = ("ipop", "bipop")
 #: A search is stuck if, relative to their size, the best errors of its last generations and those
 #: of the last one differ by no more than this; or if its step is so small.
 TOLERANCE = 1e-12
 MIN_STEP = 1e-11
+#: A small search of BIPOP has at most this share of the evaluations of the last large one, and a
+#: first step that is narrower by up to so many powers of ten.
+SMALL_SHARE, NARROWER = 0.5, 2.0
 
 
 class Restarts(Optimizer):
-    """Searches of CMA-ES, one after the other; each but the first with a larger population.
+    """Searches one after the other, until the budget is spent.
 
     A search ends when it is stuck: for ``10 + 30 D / N_p`` generations its best errors, and all
     errors of the last one, were the same to ``TOLERANCE``; or its step is below ``MIN_STEP``; or in
-    twice as many generations the later half was no better in the median than the half before it.
+    twice as many generations the later half was no better in the median than the half before it; or
+    it says itself that it has stopped.
+
+    With ``"ipop"`` each search but the first has more candidates than the one before it. With
+    ``"bipop"`` there are such large searches and small ones: after the first search always that
+    kind begins which has had fewer evaluations, a large one if they are equal. A small one has
+    ``N_p (lambda / (growth N_p))^(u^2)`` candidates, where lambda is those of the last large one,
+    begins with a step ``10^(-2 v)`` times as wide, if it has one, and ends after half of the
+    evaluations of the last large one; u and v are uniform in [0, 1].
 
     Args:
         dim: Number of parameters D.
+        search: Which optimizer, by the name of its class. It is not told the budget.
+        schedule: ``"ipop"`` or ``"bipop"``.
         growth: By which factor the population grows.
-        **settings: Of ``CMAES``, and see ``Optimizer``; the population is ``4 + 3 ln D`` by
-            default.
+        population_size: Of the first search; ``4 + 3 ln D`` by default.
+        **settings: Of that optimizer; all others see ``Optimizer``.
 
     Attributes:
         search: The search under way.
     """
 
-    saved: ClassVar = {"growth": float, "_search_state": dict, "_recent": "n", "_settings": dict}
+    saved: ClassVar = {
+        "schedule": str,
+        "growth": float,
+        "_search_state": dict,
+        "_settings": dict,
+        "_recent": "n",
+        "_spent": dict,
+        "_kind": str,
+        "_large": int,
+        "_last_large": int,
+    }
 
     def __init__(
         self,
         dim: int,
         *,
+        search: str = "CMAES",
+        schedule: str = "ipop",
         growth: float = 2.0,
-        sigma: float = 0.5,
-        replace_mean: bool = False,
-        own_partition: bool = False,
+        population_size: int | None = None,
+        max_evaluations: int | None = None,
+        breaking: Breaking | None = None,
+        initial_population: ArrayLike | None = None,
+        seed: int | Generator = 0,
         **settings: Any,
     ) -> None:
-        super().__init__(dim, **settings)
+        super().__init__(
+            dim,
+            population_size=population_size,
+            max_evaluations=max_evaluations,
+            breaking=breaking,
+            initial_population=initial_population,
+            seed=seed,
+        )
+        kind = OPTIMIZERS[check_choice("search", search, OPTIMIZERS)]
+        self.schedule = check_choice("schedule", schedule, SCHEDULES)
         self.growth = check_real("growth", growth, 1, 100)
-        self._settings: dict[str, Any] = {
-            "sigma": sigma,
-            "replace_mean": replace_mean,
-            "own_partition": own_partition,
-        }
+        self._settings = settings
         self._recent = np.empty(0)  # best errors of the last generations
-        self.search = self._new_search(self.population_size, self._asked)
-        self._settings["sigma"] = self.search.sigma  # checked, and a float
+        self._spent = {"large": 0, "small": 0}  # evaluations of searches that ended
+        self._kind, self._large = "first", self.population_size
+        self._last_large = 0  # evaluations of the large search that ended last
+        self.search = self._begun(kind, self.population_size, self._asked)
         self.counters |= {**self.search.counters, "restarts": 0}
 
     @classmethod
@@ -64,8 +101,11 @@ class Restarts(Optimizer):
         """``4 + 3 ln D`` (Hansen)."""
         return 4 + int(3 * math.log(dim))
 
-    def _new_search(self, size: int, initial: Array | None = None) -> CMAES:
-        return CMAES(
+    def _begun(
+        self, kind: type[Optimizer], size: int, initial: Array | None = None, narrower: float = 1.0
+    ) -> Optimizer:
+        """A search from its beginning."""
+        search = kind(
             self.dim,
             population_size=size,
             breaking=self.breaking,
@@ -73,6 +113,9 @@ class Restarts(Optimizer):
             seed=self._rng,
             **self._settings,
         )
+        if hasattr(search, "sigma"):
+            search.sigma *= narrower
+        return search
 
     @property
     def _search_state(self) -> State:
@@ -80,17 +123,18 @@ class Restarts(Optimizer):
 
     @_search_state.setter
     def _search_state(self, state: State) -> None:
-        self.search = CMAES.from_state(check_kind("search", state, dict, "of state()"))
+        self.search = Optimizer.from_state(check_kind("search", state, dict, "of state()"))
 
     def _restore(self, state: State) -> None:
         super()._restore(state)
+        check_choice("the state's schedule", self.schedule, SCHEDULES)
         self.growth = check_real("the state's growth", self.growth, 1, 100)
         if self.search.dim != self.dim:
             raise ValueError("the state is damaged: its search is of another network.")
         self.search._rng = self._rng  # they draw from one stream
 
     @property
-    def step_size(self) -> float:
+    def step_size(self) -> float | None:
         """That of the search under way."""
         return self.search.step_size
 
@@ -100,32 +144,44 @@ class Restarts(Optimizer):
         return self.search.next_size
 
     @property
+    def parents(self) -> Array | None:
+        """Those of the search under way."""
+        return self.search.parents
+
+    def renew(self, errors: Array) -> None:
+        """Take in errors of the parents."""
+        super().renew(errors)
+        self.search.renew(errors)
+
+    @property
     def finalists(self) -> Array:
-        """The mean of the search under way."""
+        """Those of the search under way."""
         return self.search.finalists
 
     def _propose(self) -> Array:
         return self.search.ask()
 
     def _update(self, candidates: Array, errors: Array) -> None:
-        before = self.search.counters["repairs"], self.search.counters["bounded"]
+        before = dict(self.search.counters)
         if self.search._asked is None:  # it was restored, or told without an ask
             self.search._asked = candidates
         self.search.noisy = self.noisy
         self.search.tell(candidates, errors)
         self.modified = self.search.modified
-        for name, n in zip(("repairs", "bounded"), before, strict=True):
-            self.counters[name] += self.search.counters[name] - n
-        size = self.search.population_size
-        window = 10 + math.ceil(30 * self.dim / size)
+        for name, n in self.search.counters.items():
+            if name != "nonfinite":  # they are counted already
+                self.counters[name] += n - before[name]
+        window = 10 + math.ceil(30 * self.dim / self.search.population_size)
         self._recent = np.append(self._recent, errors.min())[-2 * window :]
-        if self._is_stuck(errors, window):
-            self.counters["restarts"] += 1
-            self._recent = np.empty(0)
-            self.search = self._new_search(round(self.growth * size))
+        if self.search.stopped or self._is_spent or self._is_stuck(errors, window):
+            self._restart()
+
+    @property
+    def _is_spent(self) -> bool:
+        return self._kind == "small" and self.search.n_evaluations >= SMALL_SHARE * self._last_large
 
     def _is_stuck(self, errors: Array, window: int) -> bool:
-        if self.search.step_size < MIN_STEP:
+        if self.search.step_size is not None and self.search.step_size < MIN_STEP:
             return True
         recent = self._recent[-window:]
         if len(recent) < window:
@@ -136,3 +192,21 @@ class Restarts(Optimizer):
             return True
         older = self._recent[:window]
         return len(self._recent) == 2 * window and bool(np.median(recent) >= np.median(older))
+
+    def _restart(self) -> None:
+        self.counters["restarts"] += 1
+        self._recent = np.empty(0)
+        ended, spent, n = type(self.search), self._spent, self.search.n_evaluations
+        if self._kind != "first":
+            spent[self._kind] += n
+        if self._kind == "large":
+            self._last_large = n
+        if self.schedule == "bipop" and spent["small"] < spent["large"]:
+            self._kind = "small"
+            u, v = self._rng.random(2)
+            most = max(self._large / (self.growth * self.population_size), 1.0)
+            size = int(self.population_size * most ** (u * u))
+            self.search = self._begun(ended, size, narrower=10 ** (-NARROWER * v))
+        else:
+            self._kind, self._large = "large", round(self.growth * self._large)
+            self.search = self._begun(ended, self._large)

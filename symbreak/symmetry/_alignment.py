@@ -31,7 +31,6 @@ from symbreak.topology import Topology, check_topology
 MAX_EXACT_STEPS = 100_000
 #: Nor more than this for all candidates of a ``centroid`` in a round, some seconds; more are swept.
 MAX_CENTROID_STEPS = 10_000_000
-
 #: Numbers that are aligned at a time.
 CHUNK = 2**20
 
@@ -70,63 +69,47 @@ def align(
     """
     population, single = _one_or_many(theta, topology)
     rng = np.random.default_rng(check_count("seed", seed, 0))
-    aligned, parts = align_in_parts(population, anchor, topology, method, rng)
-    operators = [
-        SignedPermutation(np.abs(m).astype(np.int64) - 1, np.sign(m))
-        for marks in parts
-        for m in marks
-    ]
+    aligned, marks = align_marked(population, _anchor(anchor, topology), topology, method, rng)
+    sources, signs = np.abs(marks).astype(np.int64) - 1, np.sign(marks)
+    operators = [SignedPermutation(*both) for both in zip(sources, signs, strict=True)]
     return (aligned[0], operators[0]) if single else (aligned, operators)
 
 
-def align_in_parts(
-    population: Array, anchor: ArrayLike, topology: Topology, method: str, seed: int | Generator
-) -> tuple[Array, list[Array]]:
-    """The same as ``align_marked`` with bounded memory, whatever the population; marks by part."""
-    size, aligned, marks = max(1, CHUNK // topology.dim), np.empty_like(population), []
-    for first in range(0, len(population), size):
-        part = slice(first, first + size)
-        aligned[part], moved = align_marked(population[part], anchor, topology, method, seed)
-        marks.append(moved)
-    return aligned, marks
-
-
 def align_marked(
-    population: Array, anchor: ArrayLike, topology: Topology, method: str, seed: int | Generator
+    population: Array, anchor: Array, topology: Topology, method: str, seed: int | Generator = 0
 ) -> tuple[Array, Array]:
     """The aligned population, and ``(1, 2, ..., D)`` moved in the same way for each candidate."""
     check_choice("method", method, ALIGNMENTS)
-    D, blocks, signed = topology.dim, _blocks_with_marks(topology), topology.signed
-    candidates = np.hstack([population, np.tile(np.arange(1.0, D + 1), (len(population), 1))])
-    # The anchor's marks are zero, so that no inner product knows of them.
-    centre = np.append(
-        _checked([check_theta(anchor, D, "anchor")], topology, "anchor"), np.zeros(D)
-    )
+    if method == "exact" and _steps(topology) > MAX_EXACT_STEPS:
+        raise ValueError(
+            f"exact alignment of a {topology} network takes more than {MAX_EXACT_STEPS:,} steps; "
+            'use method="assignment".'
+        )
+    D, rng, size = topology.dim, np.random.default_rng(seed), max(1, CHUNK // topology.dim)
+    aligned, marks = np.empty_like(population), np.empty_like(population)
+    centre = np.append(anchor, np.zeros(D))  # marks of zero, so that no inner product knows them
+    for first in range(0, len(population), size):
+        part = slice(first, first + size)
+        unmoved = np.broadcast_to(np.arange(1.0, D + 1), population[part].shape)
+        both = np.hstack([population[part], unmoved])
+        _move(both, centre, topology, method, rng)
+        aligned[part], marks[part] = both[:, :D], both[:, D:]
+    return aligned, marks
+
+
+def _move(
+    candidates: Array, anchor: Array, topology: Topology, method: str, rng: Generator
+) -> None:
+    """Align in place, with the marks."""
+    blocks, signed = _blocks_with_marks(topology), topology.signed
     if method == "invariant":
-        apply_rules(candidates, blocks, topology.key_index, signed)
+        apply_rules(candidates, blocks, signed, lambda h: candidates[:, topology.key_index[h]])
     elif method == "proximity":
-        step_towards(candidates, centre, blocks, signed, np.random.default_rng(seed))
+        step_towards(candidates, anchor, blocks, signed, rng)
     elif method == "assignment":
-        sweep(candidates, centre, blocks, signed)
+        sweep(candidates, anchor, blocks, signed)
     else:
-        _check_affordable(topology)
-        move_to_nearest(candidates, centre, topology, blocks, MAX_EXACT_STEPS)
-    return candidates[:, :D].copy(), candidates[:, D:]
-
-
-def moves_of(marks: Array, topology: Topology) -> Moves:
-    """Which neurons stand where, from marks (n, D) that were moved, layer by layer.
-
-    Neuron j of layer h was neuron ``orders[h][:, j]``, times ``signs[h][:, j]``.
-    """
-    orders, signs, first = [], [], 0
-    before = np.ones((len(marks), 1))  # the sign of what each neuron reads first
-    for layer in topology.layers(marks)[: len(topology.hidden)]:
-        n, columns = layer.shape[1:]
-        orders.append((np.abs(layer[:, :, 0]).astype(np.int64) - 1 - first) // columns)
-        signs.append(np.sign(layer[:, :, 0]) * before)
-        before, first = signs[-1][:, :1], first + n * columns
-    return orders, signs
+        move_to_nearest(candidates, anchor, topology, blocks, MAX_EXACT_STEPS)
 
 
 @lru_cache(maxsize=16)  # they take longer to make than a small population to align
@@ -135,27 +118,36 @@ def _blocks_with_marks(topology: Topology) -> tuple[IntArray, ...]:
     return tuple(np.hstack([block, block + topology.dim]) for block in topology.blocks)
 
 
+def moves_of(marks: Array, topology: Topology) -> Moves:
+    """Which neurons stand where, from marks (n, D) that were moved, layer by layer.
+
+    Neuron j of layer h was neuron ``orders[h][:, j]``, times ``signs[h][:, j]``.
+    """
+    orders, signs, first = [], [], 0
+    before = np.ones((len(marks), 1))  # the sign of each neuron's first input
+    for layer in topology.layers(marks)[: len(topology.hidden)]:
+        n, columns = layer.shape[1:]
+        orders.append((np.abs(layer[:, :, 0]).astype(np.int64) - 1 - first) // columns)
+        signs.append(np.sign(layer[:, :, 0]) * before)
+        before, first = signs[-1][:, :1], first + n * columns
+    return orders, signs
+
+
 def _one_or_many(theta: ArrayLike, topology: Topology) -> tuple[Array, bool]:
     """One network (D,) or a population as a population, and whether it was one."""
     D = check_topology(topology).dim
     array = check_vectors(theta, f"({D},) or (N_p, {D})", "theta")
-    return _checked(np.atleast_2d(array), topology, "theta"), array.ndim == 1
+    return _population(np.atleast_2d(array), topology, "theta"), array.ndim == 1
 
 
-def _checked(values: ArrayLike, topology: Topology, name: str) -> Array:
-    check_topology(topology)
-    array = check_population(values, topology.dim, name)
+def _population(values: ArrayLike, topology: Topology, name: str = "population") -> Array:
+    array = check_population(values, check_topology(topology).dim, name)
     check_magnitude(name, array)
     return array
 
 
-def _check_affordable(topology: Topology) -> None:
-    _, steps = plan(topology.hidden, topology.signed)
-    if steps > MAX_EXACT_STEPS and len(topology.hidden) > 1:
-        raise ValueError(
-            f"exact alignment of a {topology} network takes more than {MAX_EXACT_STEPS:,} steps; "
-            'use method="assignment".'
-        )
+def _anchor(values: ArrayLike, topology: Topology) -> Array:
+    return _population([check_theta(values, topology.dim, "anchor")], topology, "anchor")[0]
 
 
 def affordable_method(topology: Topology, n: int) -> str:
@@ -163,9 +155,14 @@ def affordable_method(topology: Topology, n: int) -> str:
 
     For one hidden layer, sweeps are exact as well, and quicker.
     """
-    _, steps = plan(topology.hidden, topology.signed)
+    steps = _steps(topology)
     affordable = steps <= MAX_EXACT_STEPS and steps * n <= MAX_CENTROID_STEPS
     return "exact" if affordable and len(topology.hidden) > 1 else "assignment"
+
+
+def _steps(topology: Topology) -> int:
+    """What exact alignment takes for one network."""
+    return plan(topology.hidden, topology.signed)[1] if len(topology.hidden) > 1 else 1
 
 
 def distance(
@@ -201,7 +198,7 @@ def centroid(population: ArrayLike, topology: Topology, method: str = "auto") ->
         ValueError: if ``"exact"`` is asked for and would take more than ``MAX_EXACT_STEPS``.
     """
     check_choice("method", method, (*ALIGNMENTS, "auto"))
-    aligned = _checked(population, topology, "population")
+    aligned = _population(population, topology)
     if method == "auto":
         method = affordable_method(topology, len(aligned))
     return centroid_from(aligned[0], aligned, topology, method)
@@ -223,7 +220,9 @@ KEYS: dict[str, Callable[[Array], Array]] = {
     "bias": lambda rows: rows[..., -1],
     "first": lambda rows: rows[..., 0],
     "sum": lambda rows: rows.sum(axis=-1),
-    "norm": lambda rows: _sign_of_largest(rows) * np.linalg.norm(rows, axis=-1),
+    "norm": lambda rows: (
+        np.where(rows.max(axis=-1) < -rows.min(axis=-1), -1, 1) * np.linalg.norm(rows, axis=-1)
+    ),
 }
 
 
@@ -239,20 +238,11 @@ def canonical(theta: ArrayLike, topology: Topology, key: str = "bias") -> Array:
     check_choice("key", key, KEYS)
     population, single = _one_or_many(theta, topology)
     out = population.copy()
-    for layer, block in enumerate(topology.blocks):  # in order: a layer's rows follow its inputs
-        keys = KEYS[key](topology.layers(out)[layer])
-        neurons = out[:, block]
-        if topology.signed:
-            neurons = neurons * np.where(keys < 0, -1.0, 1.0)[:, :, None]
-            keys = np.abs(keys)
-        order = np.argsort(keys, axis=1, kind="stable")
-        out[:, block] = np.take_along_axis(neurons, order[:, :, None], axis=1)
+    keys_of = KEYS[key]
+    apply_rules(
+        out, topology.blocks, topology.signed, lambda h: keys_of(topology.layers(out)[h]).copy()
+    )
     return out[0] if single else out
-
-
-def _sign_of_largest(rows: Array) -> Array:
-    largest = np.abs(rows).argmax(axis=-1)[..., None]
-    return np.sign(np.take_along_axis(rows, largest, axis=-1)[..., 0])
 
 
 class Spread(NamedTuple):
@@ -278,10 +268,8 @@ def spread(
     ``align``. Sweeps, the default, are cheap enough to follow a search; with two hidden layers or
     more they stop early for some candidates, and only ``"exact"`` always knows the partition.
     """
-    candidates = _checked(population, topology, "population")
-    _, marks = align_marked(candidates, anchor, topology, method, seed=0)
-    whole = f"V{marks.itemsize * topology.dim}"  # a row of marks as one value
-    counts = Counter(np.ascontiguousarray(marks).view(whole)[:, 0].tolist())
-    own = counts[np.arange(1.0, topology.dim + 1).tobytes()]
-    n = len(candidates)
+    candidates = _population(population, topology)
+    _, marks = align_marked(candidates, _anchor(anchor, topology), topology, method)
+    counts = Counter(row.tobytes() for row in marks)
+    n, own = len(candidates), counts[np.arange(1.0, topology.dim + 1).tobytes()]
     return Spread(own / n, n * n / sum(count * count for count in counts.values()))

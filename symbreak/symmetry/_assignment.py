@@ -77,21 +77,6 @@ def assign_layer(
 
 
 @_compiled
-def apply_choice(population: Array, block: IntArray, orders: IntArray, signs: Array) -> None:
-    """Reorder and flip one layer's neurons, in place; orders and signs are (N_p, N)."""
-    N, width = block.shape
-    neurons = np.empty((N, width))
-    for c in range(len(population)):
-        theta = population[c]
-        for i in range(N):
-            for p in range(width):
-                neurons[i, p] = theta[block[i, p]]
-        for j in range(N):
-            for p in range(width):
-                theta[block[j, p]] = signs[c, j] * neurons[orders[c, j], p]
-
-
-@_compiled
 def best_match(
     scores: Array, values: Array, signed: bool, partner: IntArray, scratch: Scratch
 ) -> bool:

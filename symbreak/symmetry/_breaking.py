@@ -76,55 +76,58 @@ class NoBreaking:
 
 
 @dataclass(frozen=True)
-class InvariantBreaking:
+class _OfNetworks:
+    topology: Topology
+
+    def __post_init__(self) -> None:
+        check_topology(self.topology)
+
+    def _checked(self, population: ArrayLike, anchor: ArrayLike) -> tuple[Array, Array]:
+        """A copy of the population to move, and the anchor, as the compiled loops need them."""
+        dim = self.topology.dim
+        return check_population(population, dim).copy(), check_theta(anchor, dim, "anchor")
+
+
+@dataclass(frozen=True)
+class InvariantBreaking(_OfNetworks):
     """Positive biases (rule-1), then neurons sorted by bias (rule-2), whatever the anchor.
 
     Without flips, for an activation that is not odd, there is rule-2 only.
     """
 
-    topology: Topology
     name: ClassVar[str] = "invariant"
 
-    def __post_init__(self) -> None:
-        check_topology(self.topology)
-
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        net = self.topology
-        population, anchor = _checked(population, anchor, net)
-        return population, apply_rules(population, net.blocks, net.key_index, net.signed)
+        net, (moved, _) = self.topology, self._checked(population, anchor)
+        return moved, apply_rules(
+            moved, net.blocks, net.signed, lambda h: moved[:, net.key_index[h]]
+        )
 
 
 @dataclass(frozen=True)
-class ProximityBreaking:
+class ProximityBreaking(_OfNetworks):
     """Move candidates towards the anchor by local symmetry moves (Algorithm 1).
 
     Every neuron may flip, if its activation is odd; one random pair per layer and candidate may
     swap.
     """
 
-    topology: Topology
     name: ClassVar[str] = "proximity"
 
-    def __post_init__(self) -> None:
-        check_topology(self.topology)
-
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        population, anchor = _checked(population, anchor, self.topology)
+        net, (moved, anchor) = self.topology, self._checked(population, anchor)
         check_kind("rng", rng, Generator, "as numpy.random.default_rng makes")
-        return population, step_towards(
-            population, anchor, self.topology.blocks, self.topology.signed, rng
-        )
+        return moved, step_towards(moved, anchor, net.blocks, net.signed, rng)
 
 
 @dataclass(frozen=True)
-class ExhaustiveBreaking:
+class ExhaustiveBreaking(_OfNetworks):
     """Replace each candidate by its replica nearest to the anchor, by brute force (Eq. 38).
 
     Raises:
         ValueError: if the network has too many replicas to enumerate.
     """
 
-    topology: Topology
     name: ClassVar[str] = "exhaustive"
 
     def __post_init__(self) -> None:
@@ -132,7 +135,7 @@ class ExhaustiveBreaking:
 
     @single_threaded_blas
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        population, anchor = _checked(population, anchor, self.topology)
+        population, anchor = self._checked(population, anchor)
         sources, signs = symmetry_table(self.topology)
         best = np.full(len(population), -np.inf)
         which = np.zeros(len(population), dtype=np.int64)
@@ -153,7 +156,7 @@ class ExhaustiveBreaking:
 
 
 @dataclass(frozen=True)
-class AssignmentBreaking:
+class AssignmentBreaking(_OfNetworks):
     """Replace each candidate by its replica nearest to the anchor, by linear assignment.
 
     One hidden layer takes one assignment. Deeper networks are swept, layer by layer, until nothing
@@ -161,11 +164,7 @@ class AssignmentBreaking:
     exactly, if that takes no more than ``MAX_STEPS`` steps each.
     """
 
-    topology: Topology
     exact: bool = True
-
-    def __post_init__(self) -> None:
-        check_topology(self.topology)
 
     @property
     def name(self) -> str:
@@ -176,24 +175,15 @@ class AssignmentBreaking:
         if self.exact:
             moved, _ = self.align(population, anchor)
         else:  # without looking for proofs
-            moved, centre = _checked(population, anchor, self.topology)
-            sweep(moved, centre, self.topology.blocks, self.topology.signed)
+            moved, anchor = self._checked(population, anchor)
+            sweep(moved, anchor, self.topology.blocks, self.topology.signed)
         return moved, np.any(moved != population, axis=1)
 
     def align(self, population: ArrayLike, anchor: ArrayLike) -> tuple[Array, Mask]:
         """The aligned candidates, and which of them are proven to be the nearest replicas."""
-        net, steps = self.topology, MAX_STEPS if self.exact else 1
-        moved, centre = _checked(population, anchor, net)
+        net, (moved, centre) = self.topology, self._checked(population, anchor)
+        steps = MAX_STEPS if self.exact else 1
         return moved, move_to_nearest(moved, centre, net, net.blocks, steps)
-
-
-def _checked(population: ArrayLike, anchor: ArrayLike, topology: Topology) -> tuple[Array, Array]:
-    """A copy of the population to move, and the anchor.
-
-    The compiled loops below do not look at shapes again.
-    """
-    candidates = check_population(population, topology.dim).copy()
-    return candidates, check_theta(anchor, topology.dim, "anchor")
 
 
 BREAKINGS: dict[str, Callable[..., Breaking]] = {
@@ -207,18 +197,16 @@ BREAKINGS: dict[str, Callable[..., Breaking]] = {
 
 
 def apply_rules(
-    population: Array, blocks: Sequence[IntArray], key_index: Sequence[IntArray], signed: bool
+    population: Array, blocks: Sequence[IntArray], signed: bool, keys_of: Callable[[int], Array]
 ) -> Mask:
     """Rule-1, where neurons can be flipped, and rule-2, in place; which candidates changed.
 
-    ``blocks`` and ``key_index`` are those of a topology; blocks may have more columns, which
-    then move along.
+    ``keys_of(layer)`` are the keys (N_p, N) of a layer's neurons, a new array: the biases, in the
+    paper. Blocks may have more columns than a topology's, which then move along.
     """
     modified = np.zeros(len(population), dtype=np.bool_)
-    for block, shifts in zip(blocks, key_index, strict=True):
-        if signed:
-            _make_shifts_positive(population, block, shifts, modified)
-        _sort_by_shift(population, block, shifts, modified)
+    for layer, block in enumerate(blocks):  # in order: a layer's keys may follow its inputs
+        _put_in_order(population, block, keys_of(layer), signed, modified)
     return modified
 
 
@@ -251,27 +239,21 @@ def _swap(theta: Array, block: IntArray, m: int, n: int) -> None:
 
 
 @_compiled
-def _make_shifts_positive(
-    population: Array, block: IntArray, shifts: IntArray, modified: Mask
+def _put_in_order(
+    population: Array, block: IntArray, keys: Array, signed: bool, modified: Mask
 ) -> None:
-    """Rule-1 (Lemma 5.1): flip the neurons whose bias is negative."""
+    """Keys positive (rule-1, Lemma 5.1), then ascending by insertion (rule-2, Lemma 5.3)."""
     for i in range(len(population)):
-        theta = population[i]
+        theta, key = population[i], keys[i]
         for n in range(len(block)):
-            if theta[shifts[n]] < 0:
+            if signed and key[n] < 0:
                 _flip(theta, block, n)
-                modified[i] = True
-
-
-@_compiled
-def _sort_by_shift(population: Array, block: IntArray, shifts: IntArray, modified: Mask) -> None:
-    """Rule-2 (Lemma 5.3): neurons in ascending order of bias, by insertion."""
-    for i in range(len(population)):
-        theta = population[i]
+                key[n], modified[i] = -key[n], True
         for first in range(1, len(block)):
             n = first
-            while n > 0 and theta[shifts[n]] < theta[shifts[n - 1]]:
+            while n > 0 and key[n] < key[n - 1]:
                 _swap(theta, block, n, n - 1)
+                key[n], key[n - 1] = key[n - 1], key[n]
                 modified[i] = True
                 n -= 1
 

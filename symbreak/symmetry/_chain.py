@@ -21,7 +21,6 @@ from symbreak._support.checks import MAX_MAGNITUDE, Array, IntArray, Mask
 from symbreak._support.compile import compiled
 from symbreak.symmetry._assignment import (
     MIN_GAIN,
-    apply_choice,
     assign,
     assign_layer,
     scratch_for,
@@ -136,13 +135,14 @@ def _solve(
     """Replace each candidate by its replica nearest to the anchor, in place."""
     D, signed = topology.dim, topology.signed
     most = max(n_choices(topology.hidden[h], signed) for h in chain[1:-1])
-    size = max(1, CHUNK // (16 * most))
+    size = max(1, CHUNK // (8 * most * max(topology.hidden) ** 2))
     for first in range(0, len(population), size):
         part = population[first : first + size]
         moved = part.copy()
         found = _best_choices(moved[:, :D], anchor[:D], topology, chain)
         for h, (orders, signs) in found.items():
-            apply_choice(moved, blocks[h], orders, signs)
+            neurons = np.take_along_axis(moved[:, blocks[h]], orders[:, :, None], axis=1)
+            moved[:, blocks[h]] = signs[:, :, None] * neurons
         pending = np.ones((len(moved), len(blocks)), dtype=np.bool_)
         for h in set(range(len(blocks))) - set(found):  # their neighbours are settled now
             assign_layer(moved, anchor, blocks[h], signed, pending, h)
@@ -155,133 +155,78 @@ def _best_choices(
     population: Array, anchor: Array, topology: Topology, chain: Sequence[int]
 ) -> dict[int, Choices]:
     """The best choice for each enumerated hidden layer: orders and signs, each (C, N)."""
-    C, signed = len(population), topology.signed
-    candidates = [_with_biases(layer, topology) for layer in topology.layers(population)]
-    centre = [_with_biases(layer, topology) for layer in topology.layers(anchor)]
-    candidates.append(np.empty((C, 0, topology.hidden[-1] + 1)))  # if nothing reads the last layer
-    centre.append(np.empty((0, topology.hidden[-1] + 1)))
-    menu = {h: choices(topology.hidden[h], signed) for h in chain[1:-1]}
-    menu[-1] = _unchanged(topology.n_inputs)
-    menu[chain[-1]] = _unchanged(len(centre[chain[-1]]))
+    C, hidden, signed = len(population), topology.hidden, topology.signed
+    W, A = (list(topology.layers(theta)) for theta in (population, anchor))
+    if topology.outputs == "solved":  # nothing reads the last hidden layer
+        W.append(np.empty((C, 0, hidden[-1])))
+        A.append(np.empty((0, hidden[-1])))
+    menu = {h: choices(hidden[h], signed) for h in chain[1:-1]}
+    ends = {-1: np.eye(topology.n_inputs)[None], chain[-1]: np.eye(len(A[chain[-1]]))[None]}
+    matrices = {h: _matrices(*menu[h]) for h in menu} | ends
     links = list(itertools.pairwise(chain))
-    message, pointers = np.zeros((C, 1)), []
+    message, pointers = np.zeros((C, 1)), []  # the best agreement so far for each choice
     for e, f in links:
-        ends = (*menu[e], *menu[f])
+        own = _own_scores(W[e + 1], A[e + 1], matrices[e])
         if f - e == 1:
-            message, pointer = _step(message, candidates[f], centre[f], *ends)
+            totals = message[:, :, None] + np.tensordot(own, matrices[f], axes=((1, 3), (1, 2)))
+            message, pointer = totals.max(axis=1), totals.argmax(axis=1)
         else:
-            between = (candidates[e + 1], centre[e + 1])
-            message, pointer = _step_over(
-                message, *between, candidates[f], centre[f], *ends, signed
-            )
+            readers, biases = _reader_scores(W[f], A[f], matrices[f], hidden[e + 1])
+            message, pointer = _step_over(message, own, readers, signed)
+            message += biases
         pointers.append(pointer)
     found, which = {}, np.zeros(C, dtype=np.int64)
-    for (e, _), pointer in zip(reversed(links), reversed(pointers), strict=True):
+    for (_, h), pointer in zip(links[-2::-1], pointers[:0:-1], strict=True):
         which = pointer[np.arange(C), which]
-        found[e] = (menu[e][0][which], menu[e][1][which])
-    del found[-1]
+        found[h] = (menu[h][0][which], menu[h][1][which])
     return found
 
 
-def _with_biases(layer: Array, topology: Topology) -> Array:
-    """A layer (..., N, M + 1), with zeros for biases that there are not."""
-    if topology.biases:
-        return np.ascontiguousarray(layer)
-    return np.concatenate([layer, np.zeros((*layer.shape[:-1], 1))], axis=-1)
+def _matrices(orders: IntArray, signs: Array) -> Array:
+    """Choices as matrices (n, N, N): neuron ``orders[c, j]`` goes to column j, with its sign."""
+    matrices = np.zeros((*orders.shape, orders.shape[1]))
+    np.put_along_axis(matrices, orders[:, None], signs[:, None], axis=1)
+    return matrices
 
 
-def _unchanged(n: int) -> Choices:
-    return np.arange(n)[None], np.ones((1, n))
+def _own_scores(W: Array, A: Array, inputs: Array) -> Array:
+    """Agreement of neurons i and places j by their own weights, (C, i, choice of inputs, j)."""
+    M = inputs.shape[1]
+    scores: Array = np.tensordot(W[:, :, :M], inputs @ A[:, :M].T, axes=(2, 1))
+    return scores + np.tensordot(W[:, :, M:], A[:, M:], axes=(2, 1))[:, :, None]
 
 
-@_compiled
-def _own_scores(W: Array, A: Array, order: IntArray, sign: Array, scores: Array) -> None:
-    """Agreement of neurons i and anchor's neurons j by their own weights, with inputs chosen."""
-    N, M = len(W), len(order)
-    for i in range(N):
-        for j in range(N):
-            scores[i, j] = W[i, M] * A[j, M]
-            for m in range(M):
-                scores[i, j] += sign[m] * W[i, order[m]] * A[j, m]
-
-
-@_compiled
-def _reader_scores(W: Array, A: Array, order: IntArray, sign: Array, scores: Array) -> float:
-    """Agreement by the weights of the next layer, whose choice is given; and of its biases."""
-    N, shifts = len(scores), 0.0
-    scores[:] = 0.0
-    for n in range(len(order)):
-        row = order[n]
-        shifts += sign[n] * W[row, N] * A[n, N]
-        for i in range(N):
-            for j in range(N):
-                scores[i, j] += sign[n] * W[row, i] * A[n, j]
-    return shifts
+def _reader_scores(W: Array, A: Array, readers: Array, N: int) -> tuple[Array, Array]:
+    """The same by the weights that read them, (C, i, choice of readers, j); and by its biases."""
+    moved = readers @ A
+    scores = np.tensordot(W[:, :, :N], moved[:, :, :N], axes=(1, 1))
+    return scores, np.tensordot(W[:, :, N:], moved[:, :, N:], axes=((1, 2), (1, 2)))
 
 
 @_compiled
-def _step(
-    message: Array,
-    W: Array,
-    A: Array,
-    orders: IntArray,
-    signs: Array,
-    next_orders: IntArray,
-    next_signs: Array,
-) -> tuple[Array, IntArray]:
-    """From one enumerated layer to the next: best agreement so far, and the choice behind it."""
-    C, N = len(message), len(A)
-    best = np.full((C, len(next_orders)), -np.inf)
+def _step_over(message: Array, own: Array, readers: Array, signed: bool) -> tuple[Array, IntArray]:
+    """From one enumerated layer to the next but one; the layer between is assigned.
+
+    Best agreement so far for each choice, and the choice of the one before that is behind it.
+    """
+    C, N, n_from, _ = own.shape
+    best = np.full((C, readers.shape[2]), -np.inf)
     pointer = np.zeros(best.shape, dtype=np.int64)
-    scores = np.empty((N, N))
-    for c in range(C):
-        for e in range(len(orders)):
-            _own_scores(W[c], A, orders[e], signs[e], scores)
-            for f in range(len(next_orders)):
-                total = message[c, e]
-                for n in range(N):
-                    total += next_signs[f, n] * scores[next_orders[f, n], n]
-                if total > best[c, f]:
-                    best[c, f], pointer[c, f] = total, e
-    return best, pointer
-
-
-@_compiled
-def _step_over(
-    message: Array,
-    W: Array,
-    A: Array,
-    next_W: Array,
-    next_A: Array,
-    orders: IntArray,
-    signs: Array,
-    next_orders: IntArray,
-    next_signs: Array,
-    signed: bool,
-) -> tuple[Array, IntArray]:
-    """From one enumerated layer to the next but one; the layer between is assigned."""
-    C, N, n_from = len(message), len(A), len(orders)
-    best = np.full((C, len(next_orders)), -np.inf)
-    pointer = np.zeros(best.shape, dtype=np.int64)
-    own, readers = np.empty((n_from, N, N)), np.empty((N, N))
     values, partner, scratch = np.empty((N, N)), np.empty(N, dtype=np.int64), scratch_for(N)
     for c in range(C):
-        for e in range(n_from):
-            _own_scores(W[c], A, orders[e], signs[e], own[e])
-        for f in range(len(next_orders)):
-            shifts = _reader_scores(next_W[c], next_A, next_orders[f], next_signs[f], readers)
+        for f in range(readers.shape[2]):
             for e in range(n_from):
-                bound = message[c, e] + shifts
+                bound = message[c, e]
                 for i in range(N):
                     greatest = -np.inf
                     for j in range(N):
-                        score = own[e, i, j] + readers[i, j]
+                        score = own[c, i, e, j] + readers[c, i, f, j]
                         values[i, j] = abs(score) if signed else score
                         greatest = max(greatest, values[i, j])
                     bound += greatest
                 if bound <= best[c, f]:
                     continue  # even each neuron's favourite place would not do
-                total = message[c, e] + shifts + assign(values, partner, scratch)
+                total = message[c, e] + assign(values, partner, scratch)
                 if total > best[c, f]:
                     best[c, f], pointer[c, f] = total, e
     return best, pointer

@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from symbreak._support.checks import Array, IntArray
 from symbreak.symmetry._alignment import (
-    Moves,
     affordable_method,
-    align_in_parts,
     align_marked,
     canonical,
     centroid_from,
@@ -85,7 +82,8 @@ class AlignedDraws:
         """Further draws under the same convention, and the nearest mode of each."""
         theta = _joined(draws, self.places, self.topology)
         flat = theta.reshape(-1, self.topology.dim)
-        parts = [_align_all(flat, centroid, self.topology)[0] for centroid in self.centroids]
+        method = affordable_method(self.topology, PER_CHAIN)
+        parts = [align_marked(flat, c, self.topology, method)[0] for c in self.centroids]
         far = [np.linalg.norm(p - c, axis=1) for p, c in zip(parts, self.centroids, strict=True)]
         modes = np.argmin(far, axis=0)
         moved = np.stack(parts)[modes, np.arange(len(modes))].reshape(theta.shape)
@@ -179,13 +177,11 @@ def _find_modes(chains: Array, topology: Topology) -> tuple[IntArray, Array]:
     method = affordable_method(topology, PER_CHAIN)
     parts = chains[:, :: -(-chains.shape[1] // PER_CHAIN)]
     centres = np.stack([centroid_from(part[0], part, topology, method) for part in parts])
-    clouds = [
-        align_marked(p, c, topology, method, 0)[0] for p, c in zip(parts, centres, strict=True)
-    ]
+    clouds = [align_marked(p, c, topology, method)[0] for p, c in zip(parts, centres, strict=True)]
     modes, leaders = np.empty(len(chains), dtype=np.int64), list[int]()
     for chain in _from_the_medoid(centres, topology, method):
         for mode, leader in enumerate(leaders):
-            cloud, _ = align_marked(parts[chain], centres[leader], topology, method, 0)
+            cloud, _ = align_marked(parts[chain], centres[leader], topology, method)
             if _overlap(cloud, clouds[leader]):
                 modes[chain] = mode
                 break
@@ -200,14 +196,14 @@ def _find_modes(chains: Array, topology: Topology) -> tuple[IntArray, Array]:
         sample = members[:: -(-len(members) // PER_MODE)]
         centroids.append(centroid_from(centres[leader], sample, topology, method))
     first = canonical(centroids[0], topology)
-    return modes, align_marked(np.stack(centroids), first, topology, method, 0)[0]
+    return modes, align_marked(np.stack(centroids), first, topology, method)[0]
 
 
 def _from_the_medoid(centres: Array, topology: Topology, method: str) -> IntArray:
     """Chains in the order of their distance from the one that is nearest to all."""
     far = []
     for candidate in centres[:: -(-len(centres) // MEDOIDS)]:
-        aligned, _ = align_marked(centres, candidate, topology, method, 0)
+        aligned, _ = align_marked(centres, candidate, topology, method)
         far.append(np.linalg.norm(aligned - candidate, axis=1))
     nearest = far[int(np.argmin([np.median(f) for f in far]))]
     return np.argsort(nearest, kind="stable")
@@ -223,24 +219,19 @@ def _overlap(a: Array, b: Array) -> bool:
     return bool(length <= SEPARATION * np.sqrt(np.mean(widths)))
 
 
-def _align_all(theta: Array, anchor: Array, topology: Topology) -> tuple[Array, Moves]:
-    """Draws (n, D) aligned to one network, in bounded memory; and how they were moved."""
-    method = affordable_method(topology, PER_CHAIN)
-    aligned, marks = align_in_parts(theta, anchor, topology, method, 0)
-    return aligned, moves_of(np.concatenate(marks), topology)
-
-
 def _align_chains(
     chains: Array, modes: IntArray, centroids: Array, topology: Topology
 ) -> tuple[Array, list[IntArray], list[Array]]:
-    aligned = np.empty_like(chains)
-    orders: list[IntArray] = [np.empty((*chains.shape[:2], n), np.int64) for n in topology.hidden]
-    signs: list[NDArray[Any]] = [np.empty(order.shape) for order in orders]
+    """Every draw aligned to the centroid of its mode, and how it was moved."""
+    method = affordable_method(topology, PER_CHAIN)
+    aligned, marks = np.empty_like(chains), np.empty_like(chains)
     for chain, mode in enumerate(modes):
-        aligned[chain], moves = _align_all(chains[chain], centroids[mode], topology)
-        for h in range(len(orders)):
-            orders[h][chain], signs[h][chain] = moves[0][h], moves[1][h]
-    return aligned, orders, signs
+        aligned[chain], marks[chain] = align_marked(
+            chains[chain], centroids[mode], topology, method
+        )
+    orders, signs = moves_of(marks.reshape(-1, topology.dim), topology)
+    lead = chains.shape[:2]
+    return aligned, [x.reshape(*lead, -1) for x in orders], [x.reshape(*lead, -1) for x in signs]
 
 
 def _summary(before: Array, after: Array, modes: IntArray) -> pd.DataFrame:
@@ -263,17 +254,16 @@ def _summary(before: Array, after: Array, modes: IntArray) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("mode")
 
 
-def diagnostics(draws: Array) -> tuple[Array, Array]:
-    """R-hat and effective sample size of each weight (D,), of draws (chain, draw, D).
+def diagnostics(draws: Array) -> Array:
+    """R-hat and effective sample size of each weight (2, D), of draws (chain, draw, D).
 
     Both of chains split in halves (Gelman et al., Bayesian Data Analysis, 3rd edition, 11.4 and
     11.5); NaN with fewer than eight draws a chain, or where a weight never moves.
     """
     if draws.shape[1] < 8:
-        return np.full(draws.shape[2], np.nan), np.full(draws.shape[2], np.nan)
+        return np.full((2, draws.shape[2]), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.array([_diagnosed(draws[:, :, d]) for d in range(draws.shape[2])])
-    return found[:, 0], found[:, 1]
+        return np.transpose([_diagnosed(draws[:, :, d]) for d in range(draws.shape[2])])
 
 
 def _diagnosed(draws: Array) -> tuple[float, float]:

@@ -96,8 +96,10 @@ class Comparison(NamedTuple):
 def align(network: Any, anchor: Any, activation: str | None = None, layout: str = "auto") -> Any:
     """The same network, of the same kind, with its neurons in the order and signs of the anchor."""
     found = compare(network, anchor, activation, layout)
-    ours = read(network, activation, layout)
-    return ours.write(_moved(ours, found.orders, found.signs))
+    theta, topology, write = read(network, activation, layout)
+    for block, order, sign in zip(topology.blocks, found.orders, found.signs, strict=True):
+        theta[block] = sign[:, None] * theta[block[order]]
+    return write(theta)
 
 
 def distance(a: Any, b: Any, activation: str | None = None, layout: str = "auto") -> float:
@@ -123,21 +125,19 @@ def compare(
             _read_all([network, anchor], activation, layout)  # refuses them
     else:
         ours, theirs = _read_all([network, anchor], activation, layout)
-    aligned, marks, proven = _nearest(ours, theirs)
-    orders, signs = moves_of(marks, ours.topology)
-    before, after = (float(np.linalg.norm(x - theirs.theta)) for x in (ours.theta, aligned))
+    anchored, net = theirs.theta, ours.topology
+    method = affordable_method(net, 1)
+    (aligned,), marks = align_marked(ours.theta[None], anchored, net, method)
+    orders, signs = moves_of(marks, net)
     return Comparison(
-        before,
-        after,
-        proven,
-        [order[0] for order in orders],
-        [sign[0] for sign in signs],
-        [_cosines(aligned[block], theirs.theta[block]) for block in ours.topology.blocks],
-        [
-            np.stack(two)
-            for two in zip(*map(ours.topology.layers, (theirs.theta, aligned)), strict=True)
-        ],
-        names,
+        distance_before=float(np.linalg.norm(ours.theta - anchored)),
+        distance=float(np.linalg.norm(aligned - anchored)),
+        proven=method == "exact" or len(net.hidden) == 1,
+        orders=[order[0] for order in orders],
+        signs=[sign[0] for sign in signs],
+        agreement=[_cosines(aligned[block], anchored[block]) for block in net.blocks],
+        weights=list(map(np.stack, zip(net.layers(anchored), net.layers(aligned), strict=True))),
+        inputs=names,
     )
 
 
@@ -193,13 +193,6 @@ def _read_all(networks: Sequence[Any], activation: str | None, layout: str) -> l
     return found
 
 
-def _nearest(ours: Parameters, theirs: Parameters) -> tuple[Array, Array, bool]:
-    """The replica nearest to the anchor, as far as that is affordable; its marks; whether it is."""
-    net, method = ours.topology, affordable_method(ours.topology, 1)
-    aligned, marks = align_marked(ours.theta[None], theirs.theta, net, method, 0)
-    return aligned[0], marks, method == "exact" or len(net.hidden) == 1
-
-
 def _in_units(model: Any, network: Any, anchor: Any, names: tuple[str, ...]) -> Parameters:
     """A model as a vector for named inputs, all of them scaled as in the anchor."""
     inputs, targets = anchor.inputs, anchor.targets
@@ -218,22 +211,6 @@ def _in_units(model: Any, network: Any, anchor: Any, names: tuple[str, ...]) -> 
         last *= (model.targets.scale / targets.scale)[:, None]
         last[:, -1] += (model.targets.mean - targets.mean) / targets.scale
     return Parameters(theta, topology, lambda _: model)
-
-
-def _moved(network: Parameters, orders: list[IntArray], signs: list[Array]) -> Array:
-    """A network whose hidden neurons are brought into these orders and signs."""
-    net, theta = network.topology, network.theta.copy()
-    before, turned = np.arange(net.n_inputs), np.ones(net.n_inputs)
-    ends = (np.arange(net.n_outputs), np.ones(net.n_outputs))
-    moves = [*zip(orders, signs, strict=True), ends]
-    for new, old, (order, sign) in zip(
-        net.layers(theta), net.layers(network.theta), moves, strict=True
-    ):
-        n = len(before)
-        new[:] = sign[:, None] * old[order]
-        new[:, :n] = sign[:, None] * old[order][:, before] * turned
-        before, turned = order, sign
-    return theta
 
 
 def _cosines(a: Array, b: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from symbreak._support.checks import Array
 from symbreak._support.words import how_to_install
-from symbreak.export._parts import check_model, facts, identifiers, labels
+from symbreak.export._parts import check_model, facts, identifiers, labels, rows_of
 from symbreak.models import Model
 from symbreak.problems._encoding import Coded, Encoding
 
@@ -219,7 +219,7 @@ def _write_steps(
     steps: _Steps, model: Model, encoding: Encoding, codes: Array
 ) -> tuple[list[tuple[str, int]], str]:
     """All that is computed; returns rows of the outputs by name, and where the check stands."""
-    sheets, net = steps.sheets, model.topology
+    sheets = steps.sheets
     cells = [steps.add(column.name, "") for column in encoding.columns]
     for i, (row, column) in enumerate(zip(cells, encoding.columns, strict=True)):
         yours = f"model!$B${FIRST + i}"
@@ -243,10 +243,14 @@ def _write_steps(
         mean = sheets.number(f"mean of {name}", model.inputs.mean[j])
         scale = sheets.number(f"scale of {name}", model.inputs.scale[j])
         layer.append(steps.add(f"{name}, normalised", f"({formula}-{mean})/{scale}"))
-    for h, weights in enumerate(net.layers(model.theta), start=1):
+    *hidden, last = rows_of(model)
+    for h, weights in enumerate(hidden, start=1):
         names = [f"hidden layer {h}, neuron {n}" for n in range(1, len(weights) + 1)]
-        layer = steps.layer(names, layer, weights, ACTIVATIONS[net.activation.name])
-    return _outputs(steps, model, layer, model.outputs(encoding.inputs(codes)))
+        layer = steps.layer(names, layer, weights, ACTIVATIONS[model.topology.activation.name])
+    names = [str(name) for name in labels(model) or model.target_names]
+    names = names or [f"y{i + 1}" for i in range(len(last))]
+    rows = steps.layer([f"{name}, weighted sum" for name in names], layer, last, "z")
+    return _outputs(steps, model, names, rows, model.outputs(encoding.inputs(codes)))
 
 
 def _code(sheets: _Sheets, column: Coded, cell: str, row: int) -> str:
@@ -268,15 +272,10 @@ def _code(sheets: _Sheets, column: Coded, cell: str, row: int) -> str:
 
 
 def _outputs(
-    steps: _Steps, model: Model, layer: Sequence[int], truth: Array
+    steps: _Steps, model: Model, names: list[str], rows: list[int], truth: Array
 ) -> tuple[list[tuple[str, int]], str]:
     """Names of outputs with their rows, and the range of their differences from the model."""
-    sheets, weights = steps.sheets, model.output_weights.T
-    if not model.output_shift:
-        weights = np.column_stack([weights, np.zeros(len(weights))])
-    names = [str(name) for name in labels(model) or model.target_names]
-    names = names or [f"y{i + 1}" for i in range(len(weights))]
-    rows = steps.layer([f"{name}, weighted sum" for name in names], layer, weights, "z")
+    sheets = steps.sheets
     if model.output == "softmax":
         most = f"MAX(@{rows[0]}:@{rows[-1]})"
         rows = [steps.add("its power", f"EXP(@{row}-{most})") for row in rows]

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from symbreak._support.checks import Array, check_count
-from symbreak.export._parts import check_model, facts, inputs_in_words, labels, quoted
+from symbreak.export._parts import (
+    check_model,
+    facts,
+    inputs_in_words,
+    labels,
+    quoted,
+    rows_of,
+)
 from symbreak.models import Model
 
 #: How an activation is applied.
@@ -38,20 +45,18 @@ def to_latex(model: Model, digits: int = 5) -> str:
     """
     check_model(model)
     digits = min(check_count("digits", digits, 1), 17)
-    net, lines = model.topology, []
-    kind = ACTIVATIONS[net.activation.name]
-    names = _inputs(model)
-    for number, (weights, biases) in enumerate(_hidden_layers(model), start=1):
-        sums = [_sum(row, names, bias, digits) for row, bias in zip(weights, biases, strict=True)]
+    activation, lines, names = model.topology.activation.name, [], _inputs(model)
+    *hidden, last = _layers(model)
+    for number, layer in enumerate(hidden, start=1):
+        sums = [_sum(row, names, digits) for row in layer]
         names = [f"h_{{{number},{n}}}" for n in range(1, len(sums) + 1)]
+        kind = ACTIVATIONS[activation]
         lines += [f"{h} &= {kind.replace('z', z)}" for h, z in zip(names, sums, strict=True)]
-    weights, biases = _output_layer(model)
-    for i, (row, bias) in enumerate(zip(weights, biases, strict=True), start=1):
-        lines.append(f"y_{{{i}}} &= {_sum(row, names, bias, digits)}")
+    lines += [f"y_{{{i}}} &= {_sum(row, names, digits)}" for i, row in enumerate(last, start=1)]
     if model.output == "softmax":
         lines.append(r"p_{i} &= e^{y_{i}} / \sum_{j} e^{y_{j}}")
-    if net.activation.name in DEFINITIONS:
-        lines.append(DEFINITIONS[net.activation.name])
+    if activation in DEFINITIONS:
+        lines.append(DEFINITIONS[activation])
     legend = [f"x_{i} is {words}" for i, words in enumerate(inputs_in_words(model), start=1)]
     outputs = labels(model) or model.target_names
     legend += [f"y_{i} is {quoted(name)}" for i, name in enumerate(outputs, start=1)]
@@ -74,27 +79,21 @@ def _inputs(model: Model) -> list[str]:
     return terms
 
 
-def _hidden_layers(model: Model) -> list[tuple[Array, Array]]:
-    """Weights (n, fan-in) and biases (n,) of each layer; the first reads inputs as they are."""
-    layers = [(layer[:, :-1], layer[:, -1]) for layer in model.topology.layers(model.theta)]
-    weights, biases = layers[0]
-    weights = weights / model.inputs.scale
-    return [(weights, biases - weights @ model.inputs.mean), *layers[1:]]
+def _layers(model: Model) -> list[Array]:
+    """Rows of all layers, from inputs as they are to targets in their units."""
+    layers = rows_of(model)
+    layers[0][:, :-1] /= model.inputs.scale
+    layers[0][:, -1] -= layers[0][:, :-1] @ model.inputs.mean
+    layers[-1] *= model.targets.scale[:, None]  # the identity for classes
+    layers[-1][:, -1] += model.targets.mean
+    return layers
 
 
-def _output_layer(model: Model) -> tuple[Array, Array]:
-    """Weights (q, n) and biases (q,), which give targets in their units."""
-    n = model.topology.hidden[-1]
-    weights, biases = model.output_weights[:n].T, model.output_weights[n:].sum(axis=0)
-    scale, mean = model.targets.scale, model.targets.mean  # the identity for classes
-    return weights * scale[:, None], biases * scale + mean
-
-
-def _sum(weights: Array, names: Sequence[str], bias: float, digits: int) -> str:
-    """The terms of a weighted sum, each with its sign."""
-    terms = [(w, rf"\,{name}") for w, name in zip(weights, names, strict=True)]
-    if bias or not np.any(weights):
-        terms.append((bias, ""))
+def _sum(row: Array, names: Sequence[str], digits: int) -> str:
+    """The terms of a weighted sum, each with its sign, and the bias with which a row ends."""
+    terms = [(w, rf"\,{name}") for w, name in zip(row, names, strict=False)]
+    if row[-1] or not np.any(row):
+        terms.append((row[-1], ""))
     text = " ".join(f"{'-' if w < 0 else '+'} {_number(abs(w), digits)}{name}" for w, name in terms)
     return text.removeprefix("+ ")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from symbreak._support.checks import Array
 from symbreak._support.words import how_to_install
-from symbreak.export._parts import check_model, facts, labels
+from symbreak.export._parts import check_model, facts, labels, rows_of
 from symbreak.models import Model
 from symbreak.problems import Encoding
 
@@ -77,6 +77,14 @@ class _Graph:
         self.nodes.append(self._helper.make_node(operator, sources, [made], **settings))
         return made
 
+    def layer(self, x: str, rows: Array, name: str = "") -> str:
+        """Weighted sums, each row of weights with a bias at its end."""
+        if not np.isfinite(rows).all():
+            raise ValueError(
+                "the scales of the data are too large or small for ONNX; change units."
+            )
+        return self.add("Add", self.add("MatMul", x, rows[:, :-1].T), rows[:, -1], name=name)
+
     def _constant(self, values: Any) -> str:
         name = f"c{len(self.constants)}"
         array = np.array(values, order="C")
@@ -92,25 +100,19 @@ def _outputs(graph: _Graph, model: Model) -> None:
     As divisions of their own, onnxruntime joins those of a single column with the product beside
     them, in single precision.
     """
-    x, scale = (
-        "x" if model.encoding is None else _encoded(graph, model.encoding),
-        model.inputs.scale,
-    )
+    x = "x" if model.encoding is None else _encoded(graph, model.encoding)
     x = graph.add("Sub", x, model.inputs.mean)
-    for layer in model.topology.layers(model.theta):
-        sums = graph.add("MatMul", x, _finite(layer[:, :-1] / scale).T)
-        x = _activation(graph, model.topology.activation.name, graph.add("Add", sums, layer[:, -1]))
-        scale = np.ones(len(layer))
-    n = model.topology.hidden[-1]
-    weights, shifts = model.output_weights[:n], model.output_weights[n:].sum(axis=0)
-    if model.classes:
-        name = "" if model.output == "softmax" else "y"
-        sums = graph.add("Add", graph.add("MatMul", x, weights), shifts, name=name)
-        if model.output == "softmax":
-            graph.add("Softmax", sums, name="y", axis=1)
-    else:
-        weights, shifts = weights * model.targets.scale, model.targets.undo(shifts)
-        graph.add("Add", graph.add("MatMul", x, _finite(weights)), _finite(shifts), name="y")
+    *hidden, last = rows_of(model)
+    hidden[0][:, :-1] /= model.inputs.scale
+    for layer in hidden:
+        x = graph.layer(x, layer)
+        x = _activation(graph, model.topology.activation.name, x)
+    last *= model.targets.scale[:, None]  # the identity for classes
+    last[:, -1] += model.targets.mean
+    softmax = model.output == "softmax"
+    x = graph.layer(x, last, name="" if softmax else "y")
+    if softmax:
+        graph.add("Softmax", x, name="y", axis=1)
 
 
 def _encoded(graph: _Graph, encoding: Encoding) -> str:
@@ -129,12 +131,6 @@ def _encoded(graph: _Graph, encoding: Encoding) -> str:
             made[kind] = graph.add("Sin", graph.add("Add", angles, quarter))
     for kind, found in made.items():
         values = graph.add("Where", kinds == kind, found, values)
-    return values
-
-
-def _finite(values: Array) -> Array:
-    if not np.isfinite(values).all():
-        raise ValueError("the scales of the data are too large or small for ONNX; change units.")
     return values
 
 

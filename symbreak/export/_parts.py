@@ -8,9 +8,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from symbreak._support.checks import check_kind
+import numpy as np
+
+from symbreak._support.checks import Array, check_kind
 from symbreak._version import __version__
-from symbreak.export._std import about
+from symbreak.error_bars import Member
 from symbreak.models import Model
 from symbreak.problems._encoding import Coded
 
@@ -23,6 +25,13 @@ def check_model(model: object) -> Model:
     return check_kind("model", model, Model, "such as record.model or Model.load(path)")
 
 
+def rows_of(network: Model | Member) -> list[Array]:
+    """Weights (n, fan-in + 1) of each layer, the outputs last; each row ends with a bias."""
+    n, V = network.topology.hidden[-1], network.output_weights
+    outputs = np.column_stack([V[:n].T, V[n:].sum(axis=0)])  # 0 without a bias
+    return [*(layer.copy() for layer in network.topology.layers(network.theta)), outputs]
+
+
 def facts(model: Model, std: bool = False) -> list[str]:
     """Where a model came from, as lines of printable ASCII."""
     lines = [
@@ -31,7 +40,9 @@ def facts(model: Model, std: bool = False) -> list[str]:
         *(f"output {i}: {quoted(name)}" for i, name in enumerate(model.target_names)),
     ]
     if std:
-        lines.append(about(model))
+        bars = model.check_error_bars()
+        widths = ", ".join(f"{w:.4g}" for w in bars.factor(0.9) / bars.scale)
+        lines.append(f"nine of ten targets lie within {widths} standard deviations.")
     for name, value in list(model.origin.items())[:MAX_FACTS]:
         if isinstance(value, str | int | float | bool):
             lines.append(f"{quoted(name)}: {quoted(value)}")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from symbreak._support.checks import check_flag
-from symbreak.export import _std
-from symbreak.export._parts import check_model, facts, labels
+from symbreak.export._parts import check_model, facts, labels, rows_of
 from symbreak.models import Model
 from symbreak.problems._tables import MISSING_LABELS
 
+#: An activation and its derivative, given z and a = f(z).
 ACTIVATIONS = {
-    "tanh": "math.tanh(z)",
-    "sin": "math.sin(z)",
-    "softsign": "z / (1.0 + abs(z))",
-    "logistic": "1.0 / (1.0 + math.exp(-z)) if z > -700 else 0.0",
-    "relu": "max(z, 0.0)",
+    "tanh": ("math.tanh(z)", "1.0 - a * a"),
+    "sin": ("math.sin(z)", "math.cos(z)"),
+    "softsign": ("z / (1.0 + abs(z))", "(1.0 - abs(a)) ** 2"),
+    "logistic": ("1.0 / (1.0 + math.exp(-z)) if z > -700 else 0.0", "a * (1.0 - a)"),
+    "relu": ("max(z, 0.0)", "1.0 if z > 0 else 0.0"),
 }
 
 
@@ -28,11 +28,6 @@ def to_python(model: Model, std: bool = False) -> str:
     is ``std(x)``, too: what ``predict(x, return_std=True)`` gives.
     """
     check_model(model)
-    layers = [layer.tolist() for layer in model.topology.layers(model.theta)]
-    weights = model.output_weights.T
-    shifts = weights[:, -1].tolist() if model.output_shift else [0.0] * len(weights)
-    if model.output_shift:
-        weights = weights[:, :-1]
     values = {
         "FEATURE_NAMES": [str(name) for name in model.feature_names],
         "TARGET_NAMES": [str(name) for name in model.target_names],
@@ -41,61 +36,71 @@ def to_python(model: Model, std: bool = False) -> str:
         "INPUT_SCALE": model.inputs.scale.tolist(),
         "TARGET_MEAN": model.targets.mean.tolist(),
         "TARGET_SCALE": model.targets.scale.tolist(),
-        "LAYERS": layers,
-        "OUTPUT_WEIGHTS": weights.tolist(),
-        "OUTPUT_SHIFTS": shifts,
+        "LAYERS": [rows.tolist() for rows in rows_of(model)],
     }
+    imports, inputs, encoded = "import math", _INPUTS, ""
     if model.encoding is not None:
         values["COLUMNS"] = [asdict(column) for column in model.encoding.columns]
         values["FEATURES"] = [tuple(feature[:3]) for feature in model.encoding.features]
         values["MISSING"] = sorted(MISSING_LABELS)
+        imports, encoded = "import datetime\nimport math", _ENCODED
+        for plain, raw in (("INPUT_MEAN)", "COLUMNS)"), ("zip(x,", "zip(_encoded(x),")):
+            inputs = inputs.replace(plain, raw)
     if check_flag("std", std):
-        values |= _std.python_values(model)
+        bars = model.check_error_bars()
+        values["CALIBRATION"] = bars.scale.tolist()
+        values["MEMBERS"] = [
+            (
+                member.share,
+                [rows.tolist() for rows in rows_of(member)],
+                member.noise.tolist(),
+                [row[: i + 1].tolist() for i, row in enumerate(member.factor)],
+            )
+            for member in bars.members
+        ]
+    finished = _SOFTMAX if model.output == "softmax" else "    return sums"
+    code = [inputs, _NETWORK, encoded, _LABEL if model.classes else _PREDICT, _STD if std else ""]
+    words = {"FINISHED": finished if model.classes else _IN_UNITS}
+    words["ACTIVATION"], words["SLOPE"] = ACTIVATIONS[model.topology.activation.name]
+    text = "".join(code)
+    for word, value in words.items():
+        text = text.replace(word, value)
     head = "\n".join(f"# {fact}" for fact in facts(model, std))
     tables = "\n".join(f"{name} = {value!a}" for name, value in values.items())
-    activation = _ACTIVATION.replace("EXPRESSION", ACTIVATIONS[model.topology.activation.name])
-    imports = _IMPORTS if model.encoding is None else f"\nimport datetime{_IMPORTS}"
-    ending = _ending(model) + (_std.python_functions(model) if std else "")
-    return "\n".join([head, imports, tables, activation, ending])
+    return f"{head}\n\n{imports}\n\n{tables}\n{text}"
 
 
-def _ending(model: Model) -> str:
-    finished = _SOFTMAX if model.output == "softmax" else "    return sums"
-    outputs = _OUTPUTS.replace("FINISHED", finished if model.classes else _IN_UNITS)
-    if model.encoding is not None:
-        words = {"in the units of the data": "as the columns hold them; None is missing"}
-        words |= {"INPUT_MEAN)": "COLUMNS)", "zip(x, INPUT": "zip(_encoded(x), INPUT"}
-        for old, new in words.items():
-            outputs = outputs.replace(old, new)
-        outputs += _ENCODED
-    return outputs + (_LABEL if model.classes else _PREDICT)
+_INPUTS = '''
 
-
-_IMPORTS = """
-import math
-"""
-
-_ACTIVATION = """
-
-def _activation(z):
-    return EXPRESSION
-"""
-
-_OUTPUTS = '''
-def outputs(x):
-    """All outputs for one sample, a sequence of numbers in the units of the data."""
+def _inputs(x):
+    """Inputs of the network, normalised."""
     if len(x) != len(INPUT_MEAN):
         raise ValueError(f"expected {len(INPUT_MEAN)} inputs, got {len(x)}.")
-    values = [(v - m) / s for v, m, s in zip(x, INPUT_MEAN, INPUT_SCALE)]
-    for layer in LAYERS:
-        values = [_activation(_sum(row, values) + row[-1]) for row in layer]
-    sums = [_sum(row, values) + t for row, t in zip(OUTPUT_WEIGHTS, OUTPUT_SHIFTS)]
+    return [(v - m) / s for v, m, s in zip(x, INPUT_MEAN, INPUT_SCALE)]
+
+'''
+
+_NETWORK = '''
+def outputs(x):
+    """All outputs for one sample, whose columns are as in the data; so are targets."""
+    values = _inputs(x)
+    for layer in LAYERS[:-1]:
+        values = [_activation(z) for z in _sums(layer, values)]
+    sums = _sums(LAYERS[-1], values)
 FINISHED
+
+
+def _activation(z):
+    return ACTIVATION
+
+
+def _sums(layer, values):
+    return [_sum(row, values) + row[-1] for row in layer]  # a row ends with the bias
 
 
 def _sum(weights, values):
     total = 0.0
-    for w, v in zip(weights, values):  # a row may end with the bias
+    for w, v in zip(weights, values):
         total += w * v
     return total
 
@@ -162,4 +167,39 @@ def predict(x):
     """The class of one sample."""
     scores = outputs(x)
     return CLASSES[scores.index(max(scores))]
+'''
+
+_STD = '''
+
+def std(x):
+    """Standard deviations of the targets around ``outputs(x)``."""
+    mean = [(y - m) / s for y, m, s in zip(outputs(x), TARGET_MEAN, TARGET_SCALE)]
+    values, total = _inputs(x), [0.0] * len(mean)
+    for share, layers, noise, factor in MEMBERS:
+        for j, (value, slopes) in enumerate(_derivatives(layers, values)):
+            open_ = sum(_sum(row, slopes) ** 2 for row in factor)
+            total[j] += share * (noise[j] ** 2 * (1.0 + open_) + (value - mean[j]) ** 2)
+    return [t**0.5 * c * s for t, c, s in zip(total, CALIBRATION, TARGET_SCALE)]
+
+
+def _slope(z, a):
+    return SLOPE
+
+
+def _derivatives(layers, values):
+    """Each output with its derivatives by all weights."""
+    inputs, slopes = [], []
+    for layer in layers[:-1]:
+        inputs.append(values)
+        sums = _sums(layer, values)
+        values = [_activation(z) for z in sums]
+        slopes.append([_slope(z, a) for z, a in zip(sums, values)])
+    for j, value in enumerate(_sums(layers[-1], values)):
+        parts = [v if k == j else 0.0 for v in [*values, 1.0] for k in range(len(layers[-1]))]
+        back = layers[-1][j]
+        for h in range(len(layers) - 2, -1, -1):
+            back = [s * b for s, b in zip(slopes[h], back)]
+            parts = [b * v for b in back for v in [*inputs[h], 1.0]] + parts
+            back = [sum(b * w for b, w in zip(back, column)) for column in zip(*layers[h])]
+        yield value, parts
 '''

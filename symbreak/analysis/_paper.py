@@ -5,11 +5,10 @@ Here, and nowhere else in the analysis, methods and problems are known by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations, groupby, product
+from collections.abc import Mapping
+from itertools import combinations
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from symbreak.analysis._statistics import FEW
@@ -73,52 +72,41 @@ def _parse(table: str) -> dict[str, dict[str, Cell]]:
 #: Table 1 by problem and method; training errors, test errors where the task is classification.
 TABLE_1 = _parse(_TABLE_1)
 
-_NO_DIFFERENCE = "the Kruskal-Wallis test showed no significant difference"
-#: The pairs that Section 6 finds not significantly different on the errors of Table 1, and what
-#: it says of them. Of every other pair of a family it says that the difference is significant.
-NOT_SIGNIFICANT = {
-    ("syn5", "DE", "DE-INV-SB"): _NO_DIFFERENCE,
-    ("syn5", "DE", "DE-SB"): _NO_DIFFERENCE,
-    ("syn5", "DE-INV-SB", "DE-SB"): _NO_DIFFERENCE,
-    ("syn5", "CMA-ES", "CMA-ES-SB"): "not significant by a narrow margin, p = 0.08",
-    ("sinc2d", "CMA-ES", "CMA-ES-INV-SB"): "the only pair that is not",
-    ("two-spirals", "DE", "DE-INV-SB"): "not on the training set either",
-    ("two-spirals", "CMA-ES", "CMA-ES-INV-SB"): "not on the test set, though on the training set",
-}
-#: The same for the training rates of classification (``value="train_error"``).
-NOT_SIGNIFICANT_IN_TRAINING = {
-    ("two-spirals", "DE", "DE-INV-SB"): "not on the test set either",
-}
-_CLASSIFICATION = ("two-circles", "two-spirals", "digits")
+#: The pairs that Section 6 finds not significantly different on the errors of Table 1. Of every
+#: other pair of a family it says that the difference is significant.
+NOT_SIGNIFICANT = (
+    ("syn5", "DE", "DE-INV-SB"),  # by the Kruskal-Wallis test, as the next two
+    ("syn5", "DE", "DE-SB"),
+    ("syn5", "DE-INV-SB", "DE-SB"),
+    ("syn5", "CMA-ES", "CMA-ES-SB"),  # by a narrow margin, p = 0.08
+    ("sinc2d", "CMA-ES", "CMA-ES-INV-SB"),  # the only pair that is not
+    ("two-spirals", "DE", "DE-INV-SB"),  # not on the training set either
+    ("two-spirals", "CMA-ES", "CMA-ES-INV-SB"),  # on the test set, though on the training set
+)
 
 
 def paper_table() -> pd.DataFrame:
     """Table 1, a row per problem, family and method; ``best`` is the bold cell."""
-    rows = []
-    for problem, cells in TABLE_1.items():
-        for family, methods in PAPER_METHODS.items():
-            three = {method: cells[method] for method in methods}
-            least = min(cell.mean for cell in three.values())
-            for method, cell in three.items():
-                row = {"problem": problem, "family": family, "method": method, **cell._asdict()}
-                rows.append({**row, "best": cell.mean == least})
-    return pd.DataFrame(rows)
+    rows = [
+        {"problem": problem, "family": family, "method": method, **cells[method]._asdict()}
+        for problem, cells in TABLE_1.items()
+        for family, methods in PAPER_METHODS.items()
+        for method in methods
+    ]
+    table = pd.DataFrame(rows)
+    least = table.groupby(["problem", "family"])["mean"].transform("min")
+    return table.assign(best=table["mean"] == least)
 
 
-def paper_significance(training: bool = False) -> pd.DataFrame:
-    """What Section 6 says of each pair: problem, family, a, b, significant, note.
-
-    With ``training`` the statements on the training rates of the classification problems.
-    """
-    excepted = NOT_SIGNIFICANT_IN_TRAINING if training else NOT_SIGNIFICANT
-    rows = []
-    for problem in _CLASSIFICATION if training else TABLE_1:
-        for family, methods in PAPER_METHODS.items():
-            for a, b in combinations(methods, 2):
-                note = excepted.get((problem, a, b), "")
-                row = {"problem": problem, "family": family, "a": a, "b": b}
-                rows.append({**row, "significant": not note, "note": note})
-    return pd.DataFrame(rows)
+def paper_significance() -> pd.DataFrame:
+    """What Section 6 says of each pair: problem, family, a, b, significant."""
+    rows = [
+        (problem, family, a, b, (problem, a, b) not in NOT_SIGNIFICANT)
+        for problem in TABLE_1
+        for family, methods in PAPER_METHODS.items()
+        for a, b in combinations(methods, 2)
+    ]
+    return pd.DataFrame(rows, columns=["problem", "family", "a", "b", "significant"])
 
 
 def paper_problems(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -128,9 +116,6 @@ def paper_problems(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         for name, fact in facts.items()
         if PAPER_NETS.get(fact["name"]) == fact["net"]
     }
-
-
-Row = Mapping[str, Any]
 
 
 class Agreement(NamedTuple):
@@ -143,7 +128,7 @@ class Agreement(NamedTuple):
             the paper and here, whether they are the same, how many pairs agree, and how many of
             these are reversed.
         cells: A row per problem and method: mean, standard deviation and ``best`` in the paper
-            and here; ``agree`` if the cell is bold in both or in neither.
+            and here, and the number of runs here.
         pairs: A row per problem and pair: ``significant`` in the paper and here, raw as there;
             ``reversed`` where both are and the other method is the better one here.
     """
@@ -159,10 +144,10 @@ def agreement(
     """Compare the frames of ``summary`` and ``pairwise`` with the paper.
 
     Every problem of the paper has its rows, in the paper's order; what is not the paper's has
-    none. Winner, order and cells are compared where all three methods of a family are there,
-    pairs where both have five repetitions, since with three no test can be significant. Pairs
-    agree if both are significant or neither is. The paper prints means, which need not have the
-    direction of a rank test: a pair is reversed if both means and ranks here are against them.
+    none. Winner and order are compared where all three methods of a family are there, pairs where
+    both have five repetitions, since with three no test can be significant. Pairs agree if both
+    are significant or neither is. The paper prints means, which need not have the direction of a
+    rank test: a pair is reversed if both means and ranks here are against them.
 
     Args:
         summary: From ``statistics.summary``.
@@ -175,104 +160,68 @@ def agreement(
             frame.assign(problem=frame["problem"].map(names)).dropna(subset="problem")
             for frame in (summary, pairwise)
         )
-    tables = _lookup(paper_table(), "method"), _lookup(summary, "method")
-    verdicts = _lookup(paper_significance(), "a", "b"), _lookup(pairwise, "a", "b")
-    families, all_cells, all_pairs = [], [], []
-    for problem, (family, methods) in product(TABLE_1, PAPER_METHODS.items()):
-        place = {"problem": problem, "family": family}
-        cells = [
-            _cell(method, *(table.get((problem, method), {}) for table in tables))
-            for method in methods
-        ]
-        pairs = [
-            _pair(a, b, *(test.get((problem, a["method"], b["method"]), {}) for test in verdicts))
-            for a, b in combinations(cells, 2)
-        ]
-        families.append(place | _family(cells, pairs))
-        all_cells += [place | cell for cell in _judged(cells)]
-        all_pairs += [place | pair for pair in pairs]
-    return Agreement(*(_frame(rows) for rows in (families, all_cells, all_pairs)))
-
-
-def _lookup(frame: pd.DataFrame, *keys: str) -> dict[tuple[str, ...], dict[str, Any]]:
-    """The rows of a frame by problem and other columns."""
-    rows: list[Any] = frame.to_dict("records")
-    return {tuple(row[key] for key in ("problem", *keys)): row for row in rows}
-
-
-def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows)
-    kinds = ("best", "same", "agree", "significant", "reversed")
-    answers = [name for name in rows[0] if name.startswith(kinds)]
-    return frame.astype(dict.fromkeys(answers, object))  # None has a place among booleans
-
-
-def _cell(method: str, paper: Row, here: Row) -> dict[str, Any]:
-    return {
-        "method": method,
-        "mean_paper": paper.get("mean", np.nan),
-        "std_paper": paper.get("std", np.nan),
-        "best_paper": paper.get("best"),
-        "mean_here": here.get("normalised_mean", np.nan),
-        "std_here": here.get("normalised_std", np.nan),
-        "best_here": here.get("best"),
-        "n_here": here.get("n", 0),
-    }
-
-
-def _judged(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The cells of a family, each with its agreement if all three are there."""
-    complete = not np.isnan([cell["mean_here"] for cell in cells]).any()
-    return [
-        cell | {"agree": _same(cell["best_paper"], cell["best_here"]) if complete else None}
-        for cell in cells
+    here = {"normalised_mean": "mean", "normalised_std": "std", "best": "best", "n": "n"}
+    ours = summary[["problem", "method", *here]].rename(columns=here)
+    cells = paper_table().merge(
+        ours, "left", on=["problem", "method"], suffixes=("_paper", "_here")
+    )
+    cells["best_here"] = cells["best_here"].eq(True)
+    cells["n_here"] = cells.pop("n").fillna(0).astype(int)
+    tests = pairwise[["problem", "a", "b", "n_a", "n_b", "p", "a12", "better", "significant"]]
+    both = paper_significance().merge(
+        tests, "left", on=["problem", "a", "b"], suffixes=("_paper", "_here")
+    )
+    cell: dict[Any, Any] = {(row.problem, row.method): row for row in cells.itertuples()}
+    both["significant_here"] = both["significant_here"].where(both["p"].notna(), None)
+    both["agree"] = [_agrees(row) for row in both.itertuples()]
+    both["reversed"] = [
+        _is_reversed(row, *(cell[row.problem, method] for method in (row.a, row.b)))
+        for row in both.itertuples()
     ]
+    pairs = both.astype(dict.fromkeys(["significant_here", "agree", "reversed"], object))
+    families = [
+        {"problem": problem, "family": family, **_family(group, tests)}
+        for ((problem, family), group), (_, tests) in zip(
+            *(frame.groupby(["problem", "family"], sort=False) for frame in (cells, pairs)),
+            strict=True,
+        )
+    ]
+    found = pd.DataFrame(families).astype({"same_winner": object, "same_order": object})
+    return Agreement(found, cells, pairs)
 
 
-def _pair(a: Row, b: Row, paper: Row, here: Row) -> dict[str, Any]:
-    """Two cells of a family: their test in the paper and here."""
-    p = here.get("p", np.nan)
-    row: dict[str, Any] = {"a": a["method"], "b": b["method"]}
-    row["significant_paper"] = paper.get("significant")
-    row |= {"note_paper": paper.get("note", ""), "p": p, "a12": here.get("a12", np.nan)}
-    row["significant_here"] = None if np.isnan(p) else here["significant"]
-    row |= {"better_here": here.get("better", ""), "note_here": here.get("note", "not run")}
-    enough = min(here.get("n_a", 0), here.get("n_b", 0)) >= FEW
-    agree = _same(row["significant_paper"], row["significant_here"]) if enough else None
-    differ = agree and row["significant_here"]
-    return row | {"agree": agree, "reversed": differ and _reversed(a, b, row["better_here"])}
+def _agrees(pair: Any) -> bool | None:
+    """Whether a test says here what it says in the paper; None with too few runs."""
+    enough = min(pair.n_a, pair.n_b) >= FEW
+    return bool(pair.significant_paper == pair.significant_here) if enough else None
 
 
-def _reversed(a: Row, b: Row, better: str) -> bool:
+def _is_reversed(pair: Any, a: Any, b: Any) -> bool | None:
     """Whether the method with the larger mean in the paper is better here by mean and by rank."""
-    worse = a if a["mean_paper"] > b["mean_paper"] else b
-    other = b if worse is a else a
-    return bool(better == worse["method"] and worse["mean_here"] < other["mean_here"])
+    if not pair.agree:
+        return None if pair.agree is None else False
+    worse, other = (a, b) if a.mean_paper > b.mean_paper else (b, a)
+    better = pair.better == worse.method and worse.mean_here < other.mean_here
+    return bool(pair.significant_here and better)
 
 
-def _family(cells: Sequence[Row], pairs: Sequence[Row]) -> dict[str, Any]:
+def _family(cells: pd.DataFrame, pairs: pd.DataFrame) -> dict[str, Any]:
     """Winner and order of a family in the paper and here."""
     row: dict[str, Any] = {}
     for where in ("paper", "here"):
-        means = {cell["method"]: cell[f"mean_{where}"] for cell in cells}
-        row[f"order_{where}"] = _order(means)
+        row[f"order_{where}"] = _order(cells.set_index("method")[f"mean_{where}"].dropna())
         row[f"winner_{where}"] = row[f"order_{where}"].split(" < ")[0]
-    known = not np.isnan([cell["mean_here"] for cell in cells]).any()
-    row["same_winner"] = row["winner_paper"] == row["winner_here"] if known else None
-    row["same_order"] = row["order_paper"] == row["order_here"] if known else None
-    judged = [pair["agree"] for pair in pairs if pair["agree"] is not None]
-    row |= {"pairs_agreeing": sum(judged), "pairs_compared": len(judged)}
-    row["pairs_reversed"] = sum(bool(pair["reversed"]) for pair in pairs)
-    missing = [cell["method"] for cell in cells if cell["n_here"] == 0]
-    return row | {"note": f"missing: {', '.join(missing)}" if missing else ""}
+    known = cells["mean_here"].notna().all()
+    for what in ("winner", "order"):
+        row[f"same_{what}"] = row[f"{what}_paper"] == row[f"{what}_here"] if known else None
+    judged = pairs["agree"].dropna()
+    row |= {"pairs_agreeing": int(judged.sum()), "pairs_compared": len(judged)}
+    row["pairs_reversed"] = int(pairs["reversed"].eq(True).sum())
+    missing = cells.loc[cells["n_here"] == 0, "method"]
+    return row | {"note": f"missing: {', '.join(missing)}" if len(missing) else ""}
 
 
-def _order(means: Mapping[str, float]) -> str:
+def _order(means: pd.Series[float]) -> str:
     """Names by mean, such as ``"DE-SB < DE = DE-INV-SB"``; empty without two to compare."""
-    known = sorted((mean, method) for method, mean in means.items() if not np.isnan(mean))
-    equal = [[method for _, method in group] for _, group in groupby(known, key=lambda x: x[0])]
-    return " < ".join(map(" = ".join, equal)) if len(known) > 1 else ""
-
-
-def _same(a: bool | None, b: bool | None) -> bool | None:
-    return None if a is None or b is None else a == b
+    equal = [" = ".join(sorted(part.index)) for _, part in means.groupby(means)]
+    return " < ".join(equal) if len(means) > 1 else ""

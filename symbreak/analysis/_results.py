@@ -161,7 +161,7 @@ class Results:
     @cached_property
     def summary(self) -> pd.DataFrame:
         """``statistics.summary`` of the runs."""
-        return _statistics.summary(self.runs, lineup=self.lineup)
+        return _statistics.summary(self.runs)
 
     @cached_property
     def best(self) -> pd.DataFrame:
@@ -206,12 +206,12 @@ class Results:
     @cached_property
     def kruskal_wallis(self) -> pd.DataFrame:
         """``statistics.kruskal_wallis`` among the compared of each family, as in the paper."""
-        return _statistics.kruskal_wallis(self.runs, lineup=self.lineup)
+        return _statistics.kruskal_wallis(self.runs)
 
     @cached_property
     def pairwise(self) -> pd.DataFrame:
         """``statistics.pairwise`` among the compared of each family, as in the paper."""
-        return _statistics.pairwise(self.runs, lineup=self.lineup)
+        return _statistics.pairwise(self.runs)
 
     @cached_property
     def family_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -225,7 +225,7 @@ class Results:
 
     def _tests(self, among: _statistics.Among) -> tuple[pd.DataFrame, pd.DataFrame]:
         tests = _statistics.kruskal_wallis, _statistics.pairwise
-        first, second = (test(self.runs, lineup=self.lineup, among=among) for test in tests)
+        first, second = (test(self.runs, among=among) for test in tests)
         return first, second
 
     @cached_property
@@ -236,7 +236,7 @@ class Results:
     @cached_property
     def ideal(self) -> pd.DataFrame:
         """``statistics.ideal_against_approximate`` of the runs."""
-        return _statistics.ideal_against_approximate(self.runs, lineup=self.lineup)
+        return _statistics.ideal_against_approximate(self.runs)
 
     @cached_property
     def agreement(self) -> Agreement:

@@ -1,9 +1,8 @@
 """Summaries and rank tests of finished runs, as in Section 6.
 
-Every function takes ``runs``, a row per run with the columns problem, family, role, method,
-repetition and the value to judge by; rows without that value are left out. What stands in the way
-of a number is said in the column ``note``. A ``lineup`` says which methods a family has if ``runs``
-are only a part of the runs, such as those on one problem.
+Every function takes ``runs``, a row per run with the columns problem, family, role, method and
+the value to judge by; rows without that value are left out. What stands in the way of a number is
+said in the column ``note``.
 
 Tests are made ``among`` the compared of a family (plain, invariant and proximity, as in the
 paper), all methods of a family, or all methods of a problem.
@@ -12,7 +11,7 @@ paper), all methods of a family, or all methods of a problem.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -23,7 +22,7 @@ from scipy import stats
 
 from symbreak._support.checks import Array
 from symbreak._support.random import stream
-from symbreak.analysis._lineup import Lineup
+from symbreak.analysis._lineup import COMPARED, Lineup
 
 #: Level of significance of all tests.
 LEVEL = 0.05
@@ -36,55 +35,60 @@ Samples = Mapping[str, Array]
 Among = Literal["compared", "family", "all"]
 
 
-def summary(
-    runs: pd.DataFrame, value: str = "table_error", lineup: Lineup | None = None
-) -> pd.DataFrame:
+def summary(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
     """Moments and quartiles, a row per problem, family and method.
 
     Normalised values are divided by the largest mean of the family's compared methods;
     ``best`` marks the smallest mean of these, where there are two to compare.
     """
-    columns = ["problem", "family", "method", "n", "mean", "std", "median", "q1", "q3"]
-    columns += ["normalised_mean", "normalised_std", "normalised_median", "best", "note"]
-    rows: list[dict[str, Any]] = []
-    lineup = lineup or Lineup.of(runs)
-    for problem, family, samples in _families(runs, value):
-        compared = lineup.compared(family)
-        means = {method: samples[method].mean() for method in compared if method in samples}
-        scale, trouble = _normaliser(means, compared)
-        for method, values in samples.items():
-            row = _moments(values)
-            for name in ("mean", "std", "median"):
-                row[f"normalised_{name}"] = row[name] / scale
-            best = len(means) > 1 and method in means and means[method] == min(means.values())
-            row |= {"best": bool(best), "note": "; ".join(_caveats(values) + trouble)}
-            rows.append({"problem": problem, "family": family, "method": method, **row})
-    return pd.DataFrame(rows, columns=columns)
+    lineup, keys = Lineup.of(runs), ["problem", "family", "method"]
+    judged = runs.dropna(subset=[value]).astype({value: np.float64})
+    values = judged.groupby(keys, sort=False)[value]
+    with np.errstate(invalid="ignore"):  # infinite errors have no spread
+        table = values.agg(n="size", mean="mean", std="std", median="median")
+        table = table.assign(q1=values.quantile(0.25), q3=values.quantile(0.75)).reset_index()
+    compared = [member.method for member in lineup.members if member.role in COMPARED]
+    means = table["mean"].where(table["method"].isin(compared))
+    of_family = means.groupby([table["problem"], table["family"]])
+    largest = of_family.transform("max")
+    scale = largest.where((largest > 0) & np.isfinite(largest))
+    for name in ("mean", "std", "median"):
+        table[f"normalised_{name}"] = table[name] / scale
+    table["best"] = (means == of_family.transform("min")) & (of_family.transform("count") > 1)
+    there = set(zip(table["problem"], table["method"], strict=True))
+    table["note"] = [_caveats(row, lineup, there) for row in table.itertuples()]
+    return table
+
+
+def _caveats(row: Any, lineup: Lineup, there: set[tuple[str, str]]) -> str:
+    """What is odd about a row of the summary."""
+    notes = ["one run, no standard deviation"] if row.n == 1 else []
+    notes += [] if np.isfinite(row.mean) else ["infinite errors"]
+    missing = [m for m in lineup.compared(row.family) if (row.problem, m) not in there]
+    if np.isnan(row.normalised_mean):
+        notes.append("nothing to normalise by")
+    elif missing:
+        notes.append(f"normalised without {', '.join(missing)}")
+    return "; ".join(notes)
 
 
 def kruskal_wallis(
-    runs: pd.DataFrame,
-    value: str = "table_error",
-    lineup: Lineup | None = None,
-    among: Among = "compared",
+    runs: pd.DataFrame, value: str = "table_error", among: Among = "compared"
 ) -> pd.DataFrame:
     """Is there any difference? A row per problem and group of methods.
 
     Ranks are corrected for ties. Without two samples of two runs p is NaN.
     """
-    columns = ["problem", "family", "methods", "statistic", "p", "significant", "ties", "note"]
+    columns = ["problem", "family", "methods", "statistic", "p", "significant", "note"]
     rows = [
-        {"problem": problem, "family": family, **_kruskal(samples, methods)}
-        for problem, family, methods, samples in _groups(runs, value, lineup, among)
+        {"problem": problem, "family": family, **_kruskal(samples)}
+        for problem, family, samples in _groups(runs, value, among)
     ]
     return pd.DataFrame(rows, columns=columns)
 
 
 def pairwise(
-    runs: pd.DataFrame,
-    value: str = "table_error",
-    lineup: Lineup | None = None,
-    among: Among = "compared",
+    runs: pd.DataFrame, value: str = "table_error", among: Among = "compared"
 ) -> pd.DataFrame:
     """Wilcoxon rank-sum tests, a row per problem, group of methods and pair ``(a, b)`` of them.
 
@@ -95,21 +99,23 @@ def pairwise(
     hence better, error than one of ``b``, ties counting half; ``better`` names the one it favours
     if the pair is significant.
     """
-    columns = ["problem", "family", "a", "b", "n_a", "n_b", "median_a", "median_b", "p", "p_holm"]
-    columns += ["a12", "significant", "significant_holm", "better", "ties", "note"]
-    rows: list[dict[str, Any]] = []
-    for problem, family, methods, samples in _groups(runs, value, lineup, among):
-        rejected = _kruskal(samples, methods)["significant"]
-        pairs = [_compare(samples, a, b) for a, b in combinations(methods, 2)]
-        for pair, p_holm in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
-            significant = bool(rejected and (p_holm if among == "all" else pair["p"]) < LEVEL)
-            favoured = pair["a"] if pair["a12"] > 0.5 else pair["b"]
-            pair["p_holm"] = p_holm
-            pair["significant"] = significant
-            pair["significant_holm"] = bool(rejected and p_holm < LEVEL)
-            pair["better"] = favoured if significant else ""
-            rows.append({"problem": problem, "family": family, **pair})
-    return pd.DataFrame(rows, columns=columns)
+    columns = ["problem", "family", "a", "b", "n_a", "n_b", "p", "p_holm", "a12"]
+    columns += ["significant", "significant_holm", "better", "note"]
+    frames = [pd.DataFrame(columns=columns)]
+    for problem, family, samples in _groups(runs, value, among):
+        pairs = [_compare({m: samples[m] for m in pair}) for pair in combinations(samples, 2)]
+        if not pairs:
+            continue
+        table = pd.DataFrame(pairs).assign(problem=problem, family=family)
+        rejected = _kruskal(samples)["significant"]
+        table["p_holm"] = holm(table["p"])
+        table["significant_holm"] = rejected & (table["p_holm"] < LEVEL)
+        significant = rejected & (table["p"] < LEVEL)
+        table["significant"] = table["significant_holm"] if among == "all" else significant
+        favoured = table["a"].where(table["a12"] > 0.5, table["b"])
+        table["better"] = favoured.where(table["significant"], "")
+        frames.append(table[columns])
+    return pd.concat(frames[1:] or frames, ignore_index=True)
 
 
 class Ranks(NamedTuple):
@@ -150,11 +156,7 @@ def overall_ranks(summary_frame: pd.DataFrame) -> Ranks | None:
 
 
 def ideal_against_approximate(
-    runs: pd.DataFrame,
-    seed: int = 0,
-    n_bootstrap: int = 2000,
-    value: str = "table_error",
-    lineup: Lineup | None = None,
+    runs: pd.DataFrame, seed: int = 0, n_bootstrap: int = 2000, value: str = "table_error"
 ) -> pd.DataFrame:
     """Mean of the exhaustive method divided by that of the proximity method.
 
@@ -164,20 +166,15 @@ def ideal_against_approximate(
     ``similar`` if all of it lies in [0.8, 1.25]; ``verdict`` is ``"similar"``, else
     ``"ideal better"`` or ``"ideal worse"`` if the interval leaves out 1, else ``"undecided"``.
     """
-    columns = ["problem", "family", "n_ideal", "n_approximate", "mean_ideal", "mean_approximate"]
-    columns += ["ratio", "low", "high", "similar", "verdict", "note"]
-    rows: list[dict[str, Any]] = []
-    lineup = lineup or Lineup.of(runs)
-    for problem, family, samples in _families(runs, value):
-        names = lineup.first(family, "exhaustive") or "", lineup.first(family, "proximity") or ""
-        if any(name not in samples for name in names):
-            continue
-        ideal, approximate = (samples[name] for name in names)
-        row = {"n_ideal": len(ideal), "n_approximate": len(approximate)}
-        row |= {"mean_ideal": ideal.mean(), "mean_approximate": approximate.mean()}
-        rng = stream(seed, problem, family)  # other problems in the store change nothing here
-        row |= _ratio_of_means(ideal, approximate, names, rng, n_bootstrap)
-        rows.append({"problem": problem, "family": family, **row})
+    columns = ["problem", "family", "ratio", "low", "high", "similar", "verdict", "note"]
+    lineup, rows = Lineup.of(runs), []
+    for problem, family, samples in _groups(runs, value, "family"):
+        names = [lineup.first(family, role) or "" for role in ("exhaustive", "proximity")]
+        pair = {name: samples[name] for name in names if name in samples}
+        if len(pair) == 2:
+            rng = stream(seed, problem, family)  # other problems in the store change nothing here
+            ratio = _ratio_of_means(pair, rng, n_bootstrap)
+            rows.append({"problem": problem, "family": family, **ratio})
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -191,125 +188,54 @@ def holm(p_values: ArrayLike) -> Array:
     return p
 
 
-def _groups(
-    runs: pd.DataFrame, value: str, lineup: Lineup | None, among: Among
-) -> Iterator[tuple[str, str, tuple[str, ...], Samples]]:
-    """Problem, family, the methods that are tested against each other, and their values."""
-    lineup = lineup or Lineup.of(runs)
-    found: dict[str, dict[str, Array]] = {}
-    for problem, family, samples in _families(runs, value):
-        found.setdefault(problem, {}).update(samples)
-        if among != "all":
-            methods = lineup.compared(family)
-            if among == "family":
-                methods = tuple(m for m in lineup.methods(family) if m in samples)
-            yield problem, family, methods, samples
-    for problem, samples in found.items() if among == "all" else ():
-        yield problem, "", tuple(m.method for m in lineup.members if m.method in samples), samples
+def _groups(runs: pd.DataFrame, value: str, among: Among) -> Iterator[tuple[str, str, Samples]]:
+    """Problem, family, and the values of the methods that are tested against each other."""
+    lineup, roles = Lineup.of(runs), COMPARED if among == "compared" else None
+    keys = ["problem"] if among == "all" else ["problem", "family"]
+    for (problem, *family), group in runs.dropna(subset=[value]).groupby(keys, sort=False):
+        values = dict(list(group.groupby("method")[value]))
+        samples = {
+            member.method: values[member.method].to_numpy(np.float64)
+            for member in lineup.members
+            if member.method in values and (roles is None or member.role in roles)
+        }
+        yield str(problem), "".join(map(str, family)), samples
 
 
-def _families(runs: pd.DataFrame, value: str) -> Iterator[tuple[str, str, dict[str, Array]]]:
-    """Problem, family and the values of each of its methods, in the order of the rows."""
-    judged = runs.dropna(subset=[value])
-    for (problem, family), group in judged.groupby(["problem", "family"], sort=False):
-        by_method = group.groupby("method", sort=False)[value]
-        samples = {str(method): part.to_numpy(np.float64) for method, part in by_method}
-        yield str(problem), str(family), samples
-
-
-def _moments(values: Array) -> dict[str, Any]:
-    with np.errstate(invalid="ignore"):  # infinite errors have no spread
-        std = values.std(ddof=1) if len(values) > 1 else np.nan
-        q1, q3 = np.quantile(values, [0.25, 0.75])
-    return {
-        "n": len(values),
-        "mean": values.mean(),
-        "std": std,
-        "median": np.median(values),
-        "q1": q1,
-        "q3": q3,
-    }
-
-
-def _caveats(values: Array) -> list[str]:
-    notes = ["one run, no standard deviation"] if len(values) == 1 else []
-    return notes if np.all(np.isfinite(values)) else [*notes, "infinite errors"]
-
-
-def _normaliser(means: Mapping[str, float], compared: tuple[str, ...]) -> tuple[float, list[str]]:
-    """The largest mean, NaN if it cannot divide, and what is to be said about it."""
-    scale = max(means.values(), default=np.nan)
-    if not means:
-        return np.nan, ["nothing to normalise by: no plain, invariant or proximity method"]
-    if scale == 0 or not np.isfinite(scale):
-        return np.nan, [f"nothing to normalise by: the largest mean is {scale:g}"]
-    missing = [method for method in compared if method not in means]
-    return scale, [f"normalised without {', '.join(missing)}"] if missing else []
-
-
-def _obstacles(samples: Samples, methods: tuple[str, ...]) -> list[str]:
+def _note(samples: Samples, made: bool, result: str) -> str:
     """What stands in the way of a result, in words."""
-    sizes = {method: len(samples.get(method, ())) for method in methods}
-    missing = [method for method, n in sizes.items() if n == 0]
-    single = [method for method, n in sizes.items() if n == 1]
-    notes = [f"missing: {', '.join(missing)}"] if missing else []
-    return [*notes, f"too few repetitions: {', '.join(single)}"] if single else notes
+    single = [method for method, values in samples.items() if len(values) == 1]
+    notes = [f"too few repetitions: {', '.join(single)}"] if single else []
+    if not made:
+        notes.append(f"no {result}")
+    elif any(len(values) < FEW for values in samples.values()):
+        notes.append(f"fewer than {FEW} repetitions: the {result} is rough")
+    return "; ".join(notes)
 
 
-def _rough(samples: Iterable[Array], result: str = "p") -> list[str]:
-    few = any(len(values) < FEW for values in samples)
-    return [f"fewer than {FEW} repetitions: {result} is rough"] if few else []
+def _kruskal(samples: Samples) -> dict[str, Any]:
+    tested = {method: values for method, values in samples.items() if len(values) > 1}
+    statistic = p = np.nan
+    if len(tested) > 1:
+        equal = len(np.unique(np.concatenate([*tested.values()]))) == 1  # SciPy divides 0 by 0
+        statistic, p = (0.0, 1.0) if equal else map(float, stats.kruskal(*tested.values()))
+    note = _note(samples, len(tested) > 1, "test")
+    row = {"methods": ", ".join(tested), "statistic": statistic, "p": p}
+    return {**row, "significant": p < LEVEL, "note": note}
 
 
-def _kruskal(samples: Samples, methods: tuple[str, ...]) -> dict[str, Any]:
-    tested = {m: samples[m] for m in methods if len(samples.get(m, ())) > 1}
-    notes = _obstacles(samples, methods)
-    pooled = np.concatenate([*tested.values(), []])
-    if len(tested) < 2:
-        statistic = p = np.nan
-        notes.append("no test")
-    elif np.all(pooled == pooled[0]):  # SciPy divides 0 by 0
-        statistic, p = 0.0, 1.0
-        notes.append("all errors are equal")
-    else:
-        statistic, p = stats.kruskal(*tested.values())
-        notes += _rough(tested.values())
-    row = {"methods": ", ".join(tested), "statistic": float(statistic), "p": float(p)}
-    return {**row, "significant": bool(p < LEVEL), "ties": _ties(pooled), "note": "; ".join(notes)}
+def _compare(pair: Samples) -> dict[str, Any]:
+    """The rank-sum test of two methods, before anything is said of their group."""
+    (a, b), (x, y) = pair.keys(), pair.values()
+    test, made = stats.mannwhitneyu(x, y, method="asymptotic"), min(len(x), len(y)) > 1
+    row = {"a": a, "b": b, "n_a": len(x), "n_b": len(y)}
+    row |= {"p": float(test.pvalue) if made else np.nan, "note": _note(pair, made, "test")}
+    return {**row, "a12": 1 - float(test.statistic) / (len(x) * len(y))}  # its U counts a > b
 
 
-def _compare(samples: Samples, a: str, b: str) -> dict[str, Any]:
-    """The rank-sum test of one pair, before anything is said of the family."""
-    none = np.empty(0)
-    x, y = samples.get(a, none), samples.get(b, none)
-    notes = _obstacles(samples, (a, b))
-    row: dict[str, Any] = {"a": a, "b": b, "n_a": len(x), "n_b": len(y), "p": np.nan, "a12": np.nan}
-    row["median_a"], row["median_b"] = (np.median(v) if len(v) else np.nan for v in (x, y))
-    row["ties"] = _ties(pooled := np.concatenate([x, y]))
-    if len(x) and len(y):
-        test = stats.mannwhitneyu(x, y, alternative="two-sided", method="asymptotic")
-        row["a12"] = 1 - float(test.statistic) / (len(x) * len(y))  # its U counts a > b
-        if min(len(x), len(y)) > 1:
-            row["p"] = float(test.pvalue)
-            equal = np.all(pooled == pooled[0])
-            notes += ["all errors are equal"] if equal else _rough((x, y))
-    return {**row, "note": "; ".join(notes + (["no test"] if np.isnan(row["p"]) else []))}
-
-
-def _ties(values: Array) -> bool:
-    return len(np.unique(values)) < len(values)
-
-
-def _ratio_of_means(
-    ideal: Array,
-    approximate: Array,
-    names: tuple[str, str],
-    rng: np.random.Generator,
-    n_bootstrap: int,
-) -> dict[str, Any]:
+def _ratio_of_means(pair: Samples, rng: np.random.Generator, n_bootstrap: int) -> dict[str, Any]:
     """The ratio, its interval and what they mean."""
-    samples = dict(zip(names, (ideal, approximate), strict=True))
-    notes = _obstacles(samples, names)
+    ideal, approximate = pair.values()
     low = high = np.nan
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # means of 0 or infinity
@@ -323,9 +249,8 @@ def _ratio_of_means(
                 method="percentile",
                 random_state=rng,
             ).confidence_interval
-    known = not np.isnan(low + high)
-    notes += _rough(samples.values(), "the interval") if known else ["no interval"]
     similar = bool(low >= 1 / MARGIN and high <= MARGIN)
     verdict = "ideal better" if high < 1 else "ideal worse" if low > 1 else "undecided"
     row = {"ratio": ratio, "low": float(low), "high": float(high), "similar": similar}
-    return {**row, "verdict": "similar" if similar else verdict, "note": "; ".join(notes)}
+    note = _note(pair, not np.isnan(low + high), "interval")
+    return {**row, "verdict": "similar" if similar else verdict, "note": note}

@@ -60,7 +60,6 @@ def test_targets_are_multiples_of_the_best_mean_of_training_errors():
     hopeless, _ = frames({"DE": [[(1, math.inf)]]}, "digits")
     table = target_table(pd.concat([runs.assign(table_error=0.0), hopeless, other]))
     assert table["problem"].tolist() == ["sinc"] * 4 + ["syn5"] * 4
-    assert table["best_method"].tolist() == ["DE-SB"] * 4 + ["DE"] * 4
     assert table["factor"].tolist() == [*FACTORS, *FACTORS]
     assert table["target"].tolist() == pytest.approx([10, 3, 1.5, 1.1, 60, 18, 9, 6.6])
 
@@ -98,16 +97,6 @@ def test_hits_are_those_of_a_loop_over_every_run():
         assert row.hit == pytest.approx(first, nan_ok=True)
         assert row.total == run[-1][0]
     assert 0 < hits["solved"].sum() < len(hits)
-
-
-def test_runs_of_the_same_name_are_told_apart():
-    runs, curves = frames({"DE": [[(1, 9), (50, 1), (100, 1)]]})
-    _, short = frames({"DE": [[(1, 5), (40, 2)]]})
-    hits = evaluations_to_targets(runs, pd.concat([curves, short]), target_table(runs, [1.5]))
-    assert hits[["solved", "spent", "total"]].to_numpy().tolist() == [
-        [True, 50, 100],
-        [False, 40, 40],
-    ]
 
 
 def test_what_has_no_targets_or_is_not_among_the_runs_is_left_out():
@@ -165,7 +154,6 @@ def test_the_interval_is_scipys_where_every_run_hits():
         ([None, None], [None, None], math.nan, math.nan, "neither reaches the target"),
         ([None, None], [5, 5], math.inf, math.inf, "only DE-SB reaches the target"),
         ([5, 5], [None, None], 0, 0, "only DE reaches the target"),
-        ([], [5, 5], math.nan, math.nan, "missing: DE"),
         ([5], [5, 5], 1, math.nan, "too few repetitions for an interval"),
         ([10, 10], [5], 2, math.nan, "too few repetitions for an interval"),
     ],
@@ -195,27 +183,11 @@ def test_the_distribution_counts_pairs_of_run_and_target():
     assert broken == [[1, 2 / 8], [5, 3 / 8], [15, 6 / 8], [30, 1], [100, 1]]
 
 
-def test_the_distribution_of_a_problem_is_that_of_its_hits_alone():
-    hits, other = hits_of(CURVES), hits_of({"DE": [[(3, 1), (7, 1)]]}, "syn5")
-    both = pd.concat([hits, other])
-    apart = ecdf(both, by_problem=True)
-    pd.testing.assert_frame_equal(
-        apart[apart["problem"] == "sinc"].drop(columns="problem"), ecdf(hits)
-    )
-    assert apart[apart["problem"] == "syn5"][["evaluations", "share"]].to_numpy().tolist() == [
-        [1, 0],
-        [3, 1],
-        [7, 1],
-    ]
-    together = ecdf(both).drop_duplicates("method").set_index("method")
-    assert together["n_problems"].to_dict() == {"DE": 2, "DE-SB": 1}
-
-
 def test_a_store_without_runs_gives_no_rows():
     runs = pd.DataFrame(columns=["problem", "method", "family", "repetition", "error"])
     curves = pd.DataFrame(columns=["problem", "method", "repetition"])
     hits = evaluations_to_targets(runs, curves, target_table(runs))
     times, ups = expected_running_time(hits), speed_up(hits, LINEUP)
-    for table in (hits, times, ups, ecdf(hits), ecdf(hits, True)):
+    for table in (hits, times, ups, ecdf(hits)):
         assert table.empty
         assert "method" in table

@@ -15,12 +15,20 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import recv_handle, send_handle
 from queue import Empty, SimpleQueue
 from types import ModuleType, TracebackType
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ClassVar, NamedTuple, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
+
+from symbreak._support.compile import load_compiler
+
+#: What a fork server loads: all that runs and trainings need.
+LOADED = "symbreak.experiments._run"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -119,8 +127,9 @@ class _Call(NamedTuple):
 
 
 class _Worker(NamedTuple):
-    process: BaseProcess
     pipe: Connection
+    kill: Callable[[], object]
+    wait: Callable[[], int | None]  # for its end; its exit code, if that is known
 
 
 class WorkerProcesses(Executor):
@@ -143,7 +152,7 @@ class WorkerProcesses(Executor):
         self._max_workers = max_workers or os.cpu_count() or 1
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []  # one for each process, which it talks to
-        self._processes: set[BaseProcess] = set()
+        self._workers: set[_Worker] = set()
         self._lock = threading.Lock()
         self._ended = self._killed = False
 
@@ -180,8 +189,8 @@ class WorkerProcesses(Executor):
         self.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._killed = True
-            for process in self._processes:
-                process.kill()
+            for worker in self._workers:
+                worker.kill()
         self.shutdown()
 
     def __exit__(
@@ -200,14 +209,16 @@ class WorkerProcesses(Executor):
                 worker = self._do(call, worker)
             del call  # its result may be large
         if worker is not None:
-            worker.pipe.close()  # which ends it
-            worker.process.join()
+            self._end(worker)
 
     def _do(self, call: _Call, worker: _Worker | None) -> _Worker | None:
         """Let a process do a call, and return it if it lives."""
         try:
             data = pickle.dumps(call.call)
             worker = worker or self._start()
+        except (EOFError, ConnectionError):
+            call.future.set_exception(WorkerDiedError("what starts processes was killed"))
+            return None
         except Exception as error:  # such as a function that cannot be pickled
             call.future.set_exception(error)
             return worker
@@ -215,11 +226,7 @@ class WorkerProcesses(Executor):
             worker.pipe.send_bytes(data)
             answer = worker.pipe.recv_bytes()
         except (EOFError, OSError):
-            worker.pipe.close()
-            worker.process.join()
-            with self._lock:
-                self._processes.discard(worker.process)
-            code = worker.process.exitcode
+            code = self._end(worker)
             call.future.set_exception(WorkerDiedError(f"its process died with exit code {code}"))
             return None
         try:
@@ -233,18 +240,121 @@ class WorkerProcesses(Executor):
         return worker
 
     def _start(self) -> _Worker:
-        context = multiprocessing.get_context("spawn")
-        pipe, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs,), daemon=True)
-        with self._lock, detached_start(), theirs:
+        with self._lock:
             if self._killed:
                 raise RuntimeError("the executor was shut down.")
-            process.start()
-            self._processes.add(process)
-        return _Worker(process, pipe)
+            worker = _ForkServer.new_worker() if sys.platform == "linux" else _spawn(_work)
+            self._workers.add(worker)
+            return worker
+
+    def _end(self, worker: _Worker) -> int | None:
+        """Let a worker end, or know that it has; its exit code."""
+        worker.pipe.close()
+        with self._lock:
+            self._workers.discard(worker)  # first, since its number may be another's afterwards
+        return worker.wait()
 
 
-def _work(pipe: Connection) -> None:
+def _spawn(life: Callable[[Connection], object]) -> _Worker:
+    """A fresh process."""
+    context = multiprocessing.get_context("spawn")
+    pipe, theirs = context.Pipe()
+    process = context.Process(target=life, args=(theirs,), daemon=True)
+    with detached_start(), theirs:
+        process.start()
+
+    def wait_for_end() -> int | None:
+        process.join()
+        return process.exitcode
+
+    return _Worker(pipe, process.kill, wait_for_end)
+
+
+class _ForkServer:
+    """A process that has loaded what workers need, once, and forks them in milliseconds.
+
+    It computes nothing and has no threads but those of BLAS, which ends its own before a fork. It
+    stays as long as the process that has started it, for all its executors.
+    """
+
+    lock = threading.Lock()
+    last: ClassVar[_ForkServer | None] = None
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._requests = _spawn(_serve_forks).pipe
+
+    @classmethod
+    def new_worker(cls) -> _Worker:
+        """A worker of the last server; of another one if that was killed, or is a parent's."""
+        with cls.lock:
+            if cls.last is not None and cls.last._owner == os.getpid():
+                with suppress(EOFError, ConnectionError):
+                    return cls.last._fork()
+            server = cls.last = cls()
+            return server._fork()
+
+    def _fork(self) -> _Worker:
+        pipe, theirs = multiprocessing.Pipe()
+        with theirs:
+            pid = self._ask((sys.path, dict(os.environ)), theirs)
+
+        def kill() -> None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+        def wait_for_end() -> int | None:
+            with suppress(EOFError, OSError):  # the server was killed as well
+                return self._ask(pid)
+            return None
+
+        return _Worker(pipe, kill, wait_for_end)
+
+    def _ask(self, request: object, handed: Connection | None = None) -> int:
+        with self._lock:
+            self._requests.send(request)
+            if handed is not None:
+                send_handle(self._requests, handed.fileno(), None)
+            answer = self._requests.recv()
+        if isinstance(answer, OSError):
+            raise answer
+        return int(answer)
+
+
+def _serve_forks(requests: Connection) -> None:
+    """A fork server's life: begin a worker whenever it is asked, or say how one has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import_module(LOADED)
+    load_compiler()
+    with suppress(EOFError, OSError):  # nobody is left to ask
+        while True:
+            request = requests.recv()
+            if isinstance(request, int):
+                requests.send(os.waitstatus_to_exitcode(os.waitpid(request, 0)[1]))
+            else:
+                requests.send(_forked(requests, *request))
+    os._exit(0)
+
+
+def _forked(requests: Connection, path: list[str], environment: dict[str, str]) -> int | OSError:
+    """The number of a new worker, which is like a fresh process but for what it has loaded."""
+    with Connection(recv_handle(requests)) as pipe:
+        try:
+            pid = os.fork()
+        except OSError as error:  # such as one process too many
+            return error
+        if pid:
+            return pid
+        requests.close()
+        sys.path[:] = path
+        os.environ.clear()
+        os.environ.update(environment)
+        np.random.seed()  # noqa: NPY002  (functions of users may draw from it)
+        _work(pipe)
+
+
+def _work(pipe: Connection) -> NoReturn:
     """A worker's life: do calls until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is its parent's
     end_with_parent()

@@ -43,15 +43,21 @@ def start(study: Path, store: Path, workers: int) -> subprocess.Popen[str]:
     )
 
 
-def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """Worker processes of a driver, which its threads have started; none once it has ended."""
+def children_of(pid: int) -> list[int]:
+    """Processes that the threads of another one have started, but for Python's own helper."""
     found = []
-    for thread in Path(f"/proc/{process.pid}/task").glob("*/children"):
+    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            for pid in thread.read_text().split():
-                if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    found.append(int(pid))
+            for child in map(int, thread.read_text().split()):
+                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.append(child)
     return found
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """Workers of a driver, and behind them what forks them; none once it has ended."""
+    servers = children_of(process.pid)
+    return [worker for server in servers for worker in children_of(server)] + servers
 
 
 def kill(victim: str, process: subprocess.Popen[str], rng: random.Random) -> int:

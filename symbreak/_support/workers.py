@@ -283,7 +283,7 @@ class _ForkServer:
     def __init__(self) -> None:
         self._owner = os.getpid()
         self._lock = threading.Lock()
-        self._requests = _spawn(_serve_forks).pipe
+        self._process = _spawn(_serve_forks)  # once it is let go, its workers take us for dead
 
     @classmethod
     def new_worker(cls) -> _Worker:
@@ -313,10 +313,10 @@ class _ForkServer:
 
     def _ask(self, request: object, handed: Connection | None = None) -> int:
         with self._lock:
-            self._requests.send(request)
+            self._process.pipe.send(request)
             if handed is not None:
-                send_handle(self._requests, handed.fileno(), None)
-            answer = self._requests.recv()
+                send_handle(self._process.pipe, handed.fileno(), None)
+            answer = self._process.pipe.recv()
         if isinstance(answer, OSError):
             raise answer
         return int(answer)

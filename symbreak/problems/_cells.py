@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._support.checks import Array, Mask, shown
+from symbreak._support.checks import Array, shown
 from symbreak._support.frames import column_labels
-from symbreak.problems._tables import MISSING_LABELS, Column, to_floats
+from symbreak.problems._tables import MISSING_LABELS, NUMERIC, Column, to_floats
 
 #: How text may write dates: as ISO 8601 says, or else so; the first that reads all of a column.
 ISO = "ISO 8601"
@@ -21,6 +21,9 @@ PATTERNS = (
     *(f"{day}{time}" for day in ("%d.%m.%Y", "%Y/%m/%d") for time in ("", " %H:%M", " %H:%M:%S")),
     *("%H:%M", "%H:%M:%S", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"),
 )
+#: Neither are numbers, nor can they be made of them.
+NO_NUMBERS = (complex, datetime.date, datetime.time)
+BOOLS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
 EPOCH = datetime.datetime(1970, 1, 1)
 DAY = 86_400e6  # microseconds
 
@@ -78,53 +81,66 @@ def texts_of(cells: Column) -> list[str | None]:
 
 def numbers_of(cells: Column) -> Array | None:
     """Cells as numbers, NaN where one is missing; None if there is anything else."""
-    if cells.dtype.kind in "biuf":
+    if cells.dtype.kind in NUMERIC:
         return cells.astype(np.float64)
-    if cells.dtype.kind != "O":
+    if cells.dtype.kind != "O" or any(isinstance(cell, NO_NUMBERS) for cell in cells):
         return None
     texts = texts_of(cells)
-    if any(isinstance(cell, complex | datetime.date | datetime.time) for cell in cells):
-        return None
-    lost: Mask = np.array([text is None for text in texts])
+    if all(text is None or text in BOOLS for text in texts):
+        return np.array([math.nan if text is None else BOOLS[text] for text in texts])
     values = to_floats([text or "nan" for text in texts], ".")
-    bools = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
-    if all(text is None or text in bools for text in texts):
-        return np.array([math.nan if t is None else bools[t] for t in texts])
+    lost = np.array([text is None for text in texts])
     return None if np.isnan(values[~lost]).any() else values
 
 
 def days_of(cells: Column, pattern: str) -> Array | None:
-    """Days since 1970, NaN where there is no date; None if one is not written like this."""
+    """Days since 1970, NaN where there is no date; None if one is not written like this.
+
+    Raises:
+        MixedZonesError: if some times have a zone and others none, which may be any.
+    """
     if cells.dtype.kind == "M":
         micros = cells.astype("datetime64[us]")
         return np.where(np.isnat(micros), np.nan, micros.astype(np.int64) / DAY)
     if cells.dtype.kind != "O":
         return None
     try:
-        return np.array([_day(cell, pattern) for cell in cells])
-    except (ValueError, OverflowError, TypeError):
+        moments = [_moment(cell, pattern) for cell in cells]
+        if len({moment.tzinfo is None for moment in moments if moment}) > 1:
+            raise MixedZonesError("times with a zone beside times without one")
+        return np.array([_days(moment) for moment in moments])
+    except (NoDateError, OverflowError):
         return None
 
 
-def _day(cell: Any, pattern: str) -> float:
+class MixedZonesError(ValueError):
+    """A column whose moments cannot be compared."""
+
+
+class NoDateError(ValueError):
+    """A cell that is no date."""
+
+
+def _moment(cell: Any, pattern: str) -> datetime.datetime | None:
     if cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING_LABELS):
+        return None
+    if isinstance(cell, datetime.datetime):
+        return cell
+    if isinstance(cell, datetime.date):
+        return datetime.datetime(cell.year, cell.month, cell.day)
+    try:
+        if pattern != ISO:
+            return datetime.datetime.strptime(cell.strip(), pattern)
+        if "-" in cell and cell.strip()[:4].isdigit():  # 20240101 is a number
+            return datetime.datetime.fromisoformat(cell.strip())
+    except (ValueError, TypeError, AttributeError):
+        pass
+    raise NoDateError
+
+
+def _days(moment: datetime.datetime | None) -> float:
+    if moment is None:
         return math.nan
-    if isinstance(cell, str):
-        text = cell.strip()
-        iso = pattern == ISO
-        if iso and not ("-" in text and text[:4].isdigit()):  # 20240101 is a number
-            raise ValueError("no date")
-        moment = (
-            datetime.datetime.fromisoformat(text)
-            if iso
-            else datetime.datetime.strptime(text, pattern)
-        )
-    elif isinstance(cell, datetime.datetime):
-        moment = cell
-    elif isinstance(cell, datetime.date):
-        moment = datetime.datetime(cell.year, cell.month, cell.day)
-    else:
-        raise ValueError("no date")
     if moment.tzinfo is not None:
         moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
     return (moment - EPOCH) / datetime.timedelta(days=1)

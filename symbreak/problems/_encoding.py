@@ -17,6 +17,7 @@ from symbreak._support.checks import Array, check_width, shown
 from symbreak._support.frames import choose_columns
 from symbreak.problems._cells import (
     PATTERNS,
+    MixedZonesError,
     days_of,
     first_of,
     labels_of,
@@ -88,10 +89,14 @@ class Coded:
             new = sorted({text for text in texts if text is not None and text not in known})
             other = float(len(known)) if self.rare else self.fill
             return np.array([math.nan if t is None else known.get(t, other) for t in texts]), new
-        values = days_of(cells, self.pattern) if self.kind == "date" else numbers_of(cells)
+        found = first_of(cells)
+        try:
+            values = days_of(cells, self.pattern) if self.kind == "date" else numbers_of(cells)
+        except MixedZonesError as error:
+            values, found = None, str(error)
         if values is None or np.isinf(values).any():
             said = f"dates like {self.pattern}" if self.kind == "date" else "finite numbers"
-            raise ValueError(f"column {shown(self.name)} must hold {said}, got {first_of(cells)}.")
+            raise ValueError(f"column {shown(self.name)} must hold {said}, got {found}.")
         return values, []
 
     @property
@@ -317,10 +322,12 @@ def _learned(name: str, values: Any, wanted: str, before: tuple[str, ...]) -> Co
         number = Coded(name)
         codes = number.codes(cells)[0]
         return "is empty" if np.isnan(codes).all() else _with_fill(number, codes)
-    if wanted != "category":
-        for pattern in PATTERNS:
+    try:
+        for pattern in PATTERNS if wanted != "category" else ():
             if (days := days_of(cells, pattern)) is not None:
                 return _dates(name, pattern, cells, days)
+    except MixedZonesError as error:
+        return f"holds {error}; give all of them one"
     return _category(name, texts_of(cells), before)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.dtypes import StringDType
 
 from symbreak._support.checks import IntArray, shown
-from symbreak._support.words import how_to_install
+from symbreak._support.words import counted, how_to_install
 from symbreak.problems._tables import (
     MAX_BYTES,
     MISSING,
@@ -63,8 +63,8 @@ Row = tuple[int, list[str]]
 
 def read_text(path: Path, header: bool | None, encoding: str | None) -> Table:
     """Read a text file, compressed or not; delimiter and header are recognised."""
-    text = _Text.of(path, _decoded(path, _content(path), encoding))
-    return _read(text, "\t" if ".tsv" in path.suffixes else "".join(DELIMITERS), header)
+    delimiters = "\t" if ".tsv" in path.suffixes else "".join(DELIMITERS)
+    return _read(path, _decoded(path, _content(path), encoding), delimiters, header)
 
 
 def read_excel(path: Path, header: bool | None) -> Table:
@@ -92,22 +92,27 @@ def read_excel(path: Path, header: bool | None) -> Table:
     width = max((i for row in rows for i, cell in enumerate(row, 1) if cell is not None), default=0)
     lines = io.StringIO()
     csv.writer(lines).writerows(row[:width] for row in rows)
-    table = _read(_Text.of(path, lines.getvalue().encode()), ",", header)
+    table = _read(path, lines.getvalue().encode(), ",", header)
     return replace(table, format="the first sheet" + ("" if table.named else ", no header"))
 
 
-def _read(text: _Text, delimiters: str, header: bool | None) -> Table:
-    path = text.path
+def _read(path: Path, content: bytes, delimiters: str, header: bool | None) -> Table:
+    text = _Text.of(path, content)
     samples = {one: text.sample(one) for one in text.delimiter or delimiters}
     delimiter = _likeliest(samples)
     first = [row for _, row in samples[delimiter]]
     if len(first) < 2:  # or says why not
         first = [row for _, row in islice(text.rows(delimiter), 2)]
     in_comment = [] if header is False else _names_in_comment(text, first, delimiter)
-    named = bool(in_comment) or (_has_header(path, first, delimiter) if header is None else header)
+    named = bool(in_comment) or (_names_columns(first, delimiter) if header is None else header)
+    if named is None:
+        raise ValueError(
+            f"{path}: the first line may be names or a sample, {', '.join(short(first[0]))}; name "
+            "the columns in words, or say whether there is a header."
+        )
     n_heads = int(named and not in_comment)
     if len(first) <= n_heads:
-        nothing = "only comments" if text.n_comments else "nothing"
+        nothing = "only comments" if text.comments else "nothing"
         raise ValueError(
             f"{path} must have a header line and at least one sample, got "
             f"{'only that' if first else nothing}."
@@ -115,9 +120,18 @@ def _read(text: _Text, delimiters: str, header: bool | None) -> Table:
     numbered = [f"x{i + 1}" for i in range(len(first[0]))]
     names = check_names(path, in_comment or (first[0] if named else numbered))
     lines, cells, decimal = _read_cells(text, delimiter, n_heads, len(names))
+    said = " as its first line says" if text.delimiter else ""
+    n_skipped = len(text.comments) - bool(in_comment)
+    words = [
+        "text",
+        "a single column" if len(names) == 1 else f"separated by {DELIMITERS[delimiter]}{said}",
+        *["decimal comma"] * (decimal == ","),
+        *["no header"] * (not named),
+        *["names in a comment"] * bool(in_comment),
+        *[f"{counted(n_skipped, 'line')} of comments skipped"] * bool(n_skipped),
+    ]
     columns = dict(zip(names, cells.T, strict=True))
-    words = _format(text, delimiter, decimal, names, named, bool(in_comment))
-    return Table(path, columns, named, names[-1:], words, delimiter, decimal, lines)
+    return Table(path, columns, named, names[-1:], ", ".join(words), delimiter, decimal, lines)
 
 
 @dataclass(frozen=True)
@@ -126,26 +140,24 @@ class _Text:
 
     Attributes:
         n_before: Lines before the table: blank ones, comments, and the one that Excel reads.
-        n_comments: How many of them begin with ``#``.
-        last_comment: The last of these, without that sign.
+        comments: Those of them that begin with ``#``, without it.
         delimiter: What a line such as ``sep=;`` says; empty if there is none.
     """
 
     path: Path
     content: bytes
     n_before: int
-    n_comments: int
-    last_comment: str
+    comments: list[str]
     delimiter: str
 
     @classmethod
     def of(cls, path: Path, content: bytes) -> _Text:
         """Read what stands before the table; a delimiter that is none is refused."""
-        n_before, n_comments, last_comment, delimiter = 0, 0, "", ""
+        n_before, comments, delimiter = 0, [], ""
         for line in _lines(content):
             text = line.strip()
             if text.startswith("#"):
-                n_comments, last_comment = n_comments + 1, text.lstrip("#").strip()
+                comments.append(text.lstrip("#").strip())
             elif not delimiter and (said := SAYS_DELIMITER.fullmatch(line.rstrip("\r\n"))):
                 delimiter = said[1]
             elif text:
@@ -156,7 +168,7 @@ class _Text:
                 f"{path} begins with sep={delimiter}, but columns must be separated by one of "
                 f"{', '.join(DELIMITERS.values())}; save it anew."
             )
-        return cls(path, content, n_before, n_comments, last_comment, delimiter)
+        return cls(path, content, n_before, comments, delimiter)
 
     def rows(self, delimiter: str) -> Iterator[Row]:
         """Rows of the table with their line numbers; blank ones are left out."""
@@ -257,24 +269,6 @@ def _decimal_of(cell: str) -> str:
     return "," if "," in cell and is_number(cell.replace(",", ".", 1)) else ""
 
 
-def _format(
-    text: _Text, delimiter: str, decimal: str, names: tuple[str, ...], named: bool, commented: bool
-) -> str:
-    """Delimiter, decimal comma and header, as recognised, and what was skipped."""
-    said = " as its first line says" if text.delimiter else ""
-    separated = f"separated by {DELIMITERS[delimiter]}{said}"
-    words = ["text", "a single column" if len(names) == 1 else separated]
-    if decimal == ",":
-        words.append("decimal comma")
-    if not named:
-        words.append("no header")
-    if commented:
-        words.append("names in a comment")
-    if n := text.n_comments - commented:
-        words.append(f"{n:,} line{'s' if n > 1 else ''} of comments skipped")
-    return ", ".join(words)
-
-
 def _likeliest(samples: Mapping[str, list[Row]]) -> str:
     """The delimiter that explains the first rows best."""
     likely = {delimiter: _likelihood(rows, delimiter) for delimiter, rows in samples.items()}
@@ -311,24 +305,13 @@ def _names_in_comment(text: _Text, rows: list[list[str]], delimiter: str) -> lis
     """
     names: list[str] = []
     with suppress(csv.Error):
-        names = next(_csv_reader([text.last_comment], delimiter), [])
+        names = next(_csv_reader(text.comments[-1:], delimiter), [])
     different = len({name.strip() for name in names}) == len(names) > 1
     if not different or not rows or len(names) != len(rows[0]):
         return []
     if all(_is_number(name, delimiter) for name in names) or _names_columns(rows, delimiter):
         return []
     return [names[0].strip() or "#", *names[1:]]
-
-
-def _has_header(path: Path, rows: list[list[str]], delimiter: str) -> bool:
-    """Whether the first row names the columns; a ValueError if it may be either."""
-    named = _names_columns(rows, delimiter)
-    if named is None:
-        raise ValueError(
-            f"{path}: the first line may be names or a sample, {', '.join(short(rows[0]))}; name "
-            "the columns in words, or say whether there is a header."
-        )
-    return named
 
 
 def _names_columns(rows: list[list[str]], delimiter: str) -> bool | None:

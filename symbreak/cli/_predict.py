@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -97,21 +96,20 @@ def predict_command(
     for warning in unseen:
         notes.print(shown(warning.message))
     outputs = _outputs(network, X, data)
+    predicted = _predicted(network, outputs, scores)
+    if interval is not None:
+        predicted += _ends(network, X, interval, [name for name, _ in predicted])
+    if network.ranges is not None:
+        predicted.append(("outside", _outside(network, X, notes)))
+    cell = partial(_cell, digits or _digits_of(table, inputs), table.decimal)
+    columns = [table.cells(name) for name in kept]
+    for _, values in predicted:
+        columns.append([cell(x) if isinstance(x, float) else x for x in values])
     text = io.StringIO()
     writer = csv.writer(text, delimiter=table.delimiter, lineterminator="\n")
-    cell = partial(_cell, digits or _digits_of(table, inputs), table.decimal)
-    heading = _heading(network, scores)
-    predicted = [_rows(network, outputs, scores, cell)]
-    if interval is not None:
-        heading += [f"{name} {end}" for name in heading for end in ("low", "high")]
-        predicted.append(_ends(network, X, interval, cell))
-    if network.ranges is not None:
-        heading.append("outside")
-        predicted.append(_outside(network, X, notes))
-    writer.writerow([*kept, *(f"predicted {name}" if name in kept else name for name in heading)])
-    columns = [table.cells(name) for name in kept]
-    kept_cells = zip(*columns, strict=True) if columns else itertools.repeat(())
-    writer.writerows(itertools.chain(*row) for row in zip(kept_cells, *predicted, strict=False))
+    names = [f"predicted {name}" if name in kept else name for name, _ in predicted]
+    writer.writerow([*kept, *names])
+    writer.writerows(zip(*columns, strict=True))
     if out is None:
         sys.stdout.write(text.getvalue())
         sys.stdout.flush()
@@ -170,40 +168,37 @@ def _outputs(model: Model, X: Array, data: Path) -> Array:
     return outputs
 
 
-def _heading(model: Model, scores: bool) -> list[str]:
+def _predicted(model: Model, outputs: Array, scores: bool) -> list[tuple[str, list[Any]]]:
+    """Columns to write, with their names: targets, or classes and what they score."""
+    columns = outputs.T.tolist()
     if not model.classes:
         several = [f"y{i + 1}" for i in range(model.topology.n_outputs)]
-        return list(model.target_names) or (["y"] if len(several) == 1 else several)
+        names = model.target_names or (["y"] if len(several) == 1 else several)
+        return list(zip(names, columns, strict=True))
     kind = "probability" if model.output == "softmax" else "score"
-    return ["class", *(f"{kind} {label}" for label in model.classes if scores)]
+    found = [("class", [str(model.classes[i]) for i in outputs.argmax(axis=1)])]
+    if scores:
+        found += zip((f"{kind} {label}" for label in model.classes), columns, strict=True)
+    return found
 
 
-def _rows(
-    model: Model, outputs: Array, scores: bool, cell: Callable[[float], str]
-) -> Iterable[list[str]]:
-    if not model.classes:
-        return ([cell(value) for value in row] for row in outputs.tolist())
-    best = outputs.argmax(axis=1)
-    return (
-        [model.classes[i], *(map(cell, row.tolist()) if scores else [])]
-        for i, row in zip(best, outputs, strict=True)
-    )
-
-
-def _ends(
-    model: Model, X: Array, coverage: float, cell: Callable[[float], str]
-) -> Iterable[list[str]]:
+def _ends(model: Model, X: Array, coverage: float, names: list[str]) -> list[tuple[str, list[Any]]]:
     """Lower and upper ends of the interval of each target."""
     with warnings.catch_warnings(action="ignore"):  # of rows outside, which have a column
         parts = [
             model.predict_interval(X[i : i + BLOCK], coverage) for i in range(0, len(X), BLOCK)
         ]
-    low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
-    rows = np.stack([low, high], axis=-1).reshape(len(X), -1)
-    return ([cell(end) for end in row] for row in rows.tolist())
+    low, high = (
+        np.concatenate(ends).reshape(len(X), -1).T.tolist() for ends in zip(*parts, strict=True)
+    )
+    return [
+        (f"{name} {end}", values)
+        for name, *both in zip(names, low, high, strict=True)
+        for end, values in zip(("low", "high"), both, strict=True)
+    ]
 
 
-def _outside(model: Model, X: Array, notes: Console) -> list[list[str]]:
+def _outside(model: Model, X: Array, notes: Console) -> list[str]:
     """For each row the columns in which it is far outside; and a note of how many are."""
     found = model.outside(X)
     if n := int(found.any(axis=1).sum()):
@@ -211,7 +206,7 @@ def _outside(model: Model, X: Array, notes: Console) -> list[list[str]]:
         notes.print(
             f"{n:,} of {len(X):,} rows are far outside of what training saw, in {shown(few(names))}"
         )
-    return [[", ".join(model.columns[i] for i in np.flatnonzero(row))] for row in found]
+    return [", ".join(model.columns[i] for i in np.flatnonzero(row)) for row in found]
 
 
 def _cell(digits: int | None, decimal: str, value: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -27,7 +28,6 @@ from symbreak.experiments._study import BUILT_IN
 
 
 def study_command(
-    context: typer.Context,
     study: Annotated[str, typer.Argument(help=f"A TOML file, or one of: {', '.join(BUILT_IN)}.")],
     store: Annotated[Path, typer.Option(help="Where results go; made if missing.")] = Path(
         "study.db"
@@ -83,7 +83,7 @@ def study_command(
         else:
             console.print(_extent(spec, counts, part, n_failed))
         if not counts and n_failed:
-            _print_failed(n_failed, _given_again(context))
+            _print_failed(n_failed)
             raise typer.Exit(1)
         if dry_run or not counts:
             return
@@ -105,7 +105,7 @@ def study_command(
                 on_news=view.tell,
             )
     result = result._replace(failed=result.failed + n_failed)
-    _print_end(result, store, _given_again(context))
+    _print_end(result, store)
 
 
 def _with_certificates(cluster: str | None, *files: Path | None) -> AbstractContextManager[object]:
@@ -124,40 +124,27 @@ def _with_certificates(cluster: str | None, *files: Path | None) -> AbstractCont
     return tls_configured(*given)
 
 
-def _given_again(context: typer.Context) -> list[str]:
-    """The words of the command with all that was given, but for ``--dry-run``."""
-    words = ["symbreak", "study", context.params["study"]]
-    for option in context.command.params:
-        name, value = option.name or "", context.params.get(option.name or "")
-        source = context.get_parameter_source(name)
-        given = source is not None and source.name == "COMMANDLINE"
-        if name in ("study", "dry_run") or not (given or name == "store"):
-            continue
-        flag = option.opts[0]
-        if value is True:
-            words.append(flag)
-        else:
-            several = value if isinstance(value, list | tuple) else [value]
-            words += [word for each in several for word in (flag, str(each))]
-    return words
-
-
-def _print_end(result: StudyResult, store: Path, again: list[str]) -> None:
+def _print_end(result: StudyResult, store: Path) -> None:
     """What was done and how to go on; the exit code says the same."""
     say(f"{counted(result.finished, 'run')} added to {store}")
     if result.failed:
-        _print_failed(result.failed, again)
+        _print_failed(result.failed)
     if result.interrupted:
-        say(f"Stopped early; nothing is lost. Go on with: {shlex.join(again)}")
+        say(f"Stopped early; nothing is lost. Go on with: {_again()}")
         raise typer.Exit(130)
     if result.failed:
         raise typer.Exit(1)
 
 
-def _print_failed(n_failed: int, again: list[str]) -> None:
-    retry = again if "--retry-failed" in again else [*again, "--retry-failed"]
+def _print_failed(n_failed: int) -> None:
     words = f"{counted(n_failed, 'run')} failed; why is in the store. Try again with: "
-    say(words + shlex.join(retry))
+    say(words + _again("--retry-failed"))
+
+
+def _again(*more: str) -> str:
+    """The command that was given, but for ``--dry-run``, and with some options more."""
+    given = [word for word in sys.argv[1:] if word != "--dry-run"]
+    return shlex.join(["symbreak", *given, *(word for word in more if word not in given)])
 
 
 def _count_failed(store: Store, runs: Iterator[RunSpec], known: Collection[str]) -> int:

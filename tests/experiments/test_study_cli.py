@@ -210,22 +210,14 @@ def test_how_to_go_on_repeats_what_was_given(tmp_path, monkeypatch, retry):
     study, store = tmp_path / "my study.toml", tmp_path / "a.db"
     study.write_text(TEXT)
     monkeypatch.setattr(_study, "run_study", lambda *_, **__: StudyResult(0, 1, True))
-    given = ["study", str(study), "--store", str(store), "--workers", "3", "--shard", "2/4"]
-    given += [*retry, "--checkpoint-every", "5.0"]
-    stopped = CliRunner().invoke(app, given)
-    assert stopped.exit_code == 130
-    (retrying,) = (line for line in stopped.output.splitlines() if "Try again" in line)
-    (going_on,) = (line for line in stopped.output.splitlines() if "Go on" in line)
+    given = ["study", str(study), "--store", str(store), "--workers", "3", "--shard", "2/4", *retry]
+    stopped = symbreak_here(*given)
+    assert stopped.returncode == 130
+    (retrying,) = (line for line in stopped.stdout.splitlines() if "Try again" in line)
+    (going_on,) = (line for line in stopped.stdout.splitlines() if "Go on" in line)
     assert shlex.split(going_on.split(" with: ")[1]) == ["symbreak", *given]
     words = shlex.split(retrying.split(" with: ")[1])
     assert sorted(words) == sorted({"symbreak", *given, "--retry-failed"})
-
-
-def test_how_to_go_on_names_the_usual_store_and_no_option_that_was_not_given(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_study, "run_study", lambda *_, **__: StudyResult(0, 0, True))
-    stopped = CliRunner().invoke(app, ["study", "smoke"])
-    assert stopped.output.endswith("Go on with: symbreak study smoke --store study.db\n")
 
 
 def test_a_study_whose_runs_failed_says_so_and_how_to_try_them_again(tmp_path):
@@ -237,11 +229,11 @@ def test_a_study_whose_runs_failed_says_so_and_how_to_try_them_again(tmp_path):
         opened.add_failure(second, "Traceback")
     given = ["study", str(study), "--store", str(store)]
     for dry in ([], ["--dry-run"]):
-        again = CliRunner().invoke(app, [*given, *dry])
-        assert again.exit_code == 1
-        assert "a: nothing new to do of 2 runs\n2 runs failed; why is in the store" in again.output
-        assert f" with: symbreak {shlex.join(given)} --retry-failed\n" in again.output
-        assert "are there" not in again.output
+        again = symbreak_here(*given, *dry)
+        assert again.returncode == 1
+        assert "a: nothing new to do of 2 runs\n2 runs failed; why is in the store" in again.stdout
+        assert f" with: symbreak {shlex.join(given)} --retry-failed\n" in again.stdout
+        assert "are there" not in again.stdout
     part = CliRunner().invoke(app, [*given, "--shard", "1/2"])
     assert "\n1 run failed" in part.output
     retried = CliRunner().invoke(app, [*given, "--retry-failed", "--dry-run"])

@@ -22,7 +22,6 @@ from symbreak.models import Model
 from symbreak.problems import read_problem
 from symbreak.training import _last_step, _train
 from tests.cli.shell import symbreak, symbreak_here
-from tests.polishing import searched
 
 NASTY = "[bold]x[/x]"
 
@@ -118,27 +117,11 @@ def test_the_error_that_is_shown_is_that_of_the_network_that_is_saved(tmp_path):
         assert f"error {shown}" in run("inspect", out)
 
 
-def test_probabilities_differ_from_0_and_1_by_their_mean_square(folder):
-    model = Model.load(folder / "kind.json")
-    settings = {"task": "auto", "test": 0.25, "validation": 0.25}
-    problem = read_problem(folder / "kind.csv", name="kind.csv", **settings)
-    p = model.outputs(problem.inputs.undo(problem.train.X))
-    assert np.allclose(p.sum(axis=1), 1)
-    assert error_of(model, problem) == pytest.approx(np.mean((p - problem.train.y) ** 2))
-    assert error_of(model, problem) == model.origin["error"]
-
-
 def test_misclassified_rows_are_compared_between_methods_and_else_among_the_scores(folder):
     options = ("--hidden", "3", "-n", 800, "--test", 0.25)
     assert run("train", folder / "kind.csv", *options).count("misclassified") == 1
     text = run("train", folder / "kind.csv", *options, "-m", "DE", "-m", "auto")
     assert "misclassified: in the test set" in text
-
-
-def test_parameters_are_counted_as_inspect_counts_them(folder):
-    text = run("train", folder / "house.csv", "--hidden", "3", "-n", 400)
-    assert "2-3-1 network, 13 parameters (9 of them searched), 80 samples" in text
-    assert "parameters 13" in run("inspect", folder / "house.json")
 
 
 def test_a_ridge_that_is_given_is_said_to_be_in_the_error(folder):
@@ -193,26 +176,12 @@ def test_too_few_starts_are_said_and_a_search_alone_has_none(folder):
     assert "starts" not in run("train", folder / "house.csv", *options, "-n", 400, "-m", "DE")
 
 
-def test_the_shell_lets_larger_ridges_compete_as_the_estimators_do(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 10))
-    y = X[:, 0] + 2 * rng.normal(size=150)
-    lines = [",".join(map(str, row)) for row in np.column_stack([X, y]).tolist()]
-    (tmp_path / "line.csv").write_text("\n".join(lines))
-    options = ("--hidden", "5", "-n", 2000, "--out", tmp_path / "a.json")
-    run("train", tmp_path / "line.csv", *options)
-    problem = read_problem(tmp_path / "line.csv", name="line")
-    expected = train(problem, max_evaluations=2000)
-    assert expected.alpha > searched(problem, max_evaluations=2000).alpha
-    saved = Model.load(tmp_path / "a.json")
-    assert saved.to_json() == expected.model.to_json()
-    assert saved.origin["error"] == pytest.approx(saved.error_on(problem.train), rel=1e-6)
-
-
 def test_train_says_what_it_read_and_what_came_out(folder):
     out = folder / "again.json"
     options = ("--target", "price", "--hidden", "3", "-n", 2000, "--test", 0.25, "--out", out)
     text = run("train", folder / "house.csv", *options)
+    assert "2-3-1 network, 13 parameters (9 of them searched), 60 samples" in text
+    assert "parameters 13" in run("inspect", out)
     assert "separated by ';', decimal comma" in text
     assert f"regression (recognised, --task changes it) of price from area, {NASTY}" in text
     assert "misclassified" not in text
@@ -246,65 +215,28 @@ def test_inspect_scores_a_model_on_another_table_and_writes_a_page(folder):
         run("inspect", out, "--page", page)
 
 
-def test_train_recognises_classes_and_a_missing_header(folder):
-    text = run("train", folder / "kind.csv", "--hidden", "3,2", "-n", 800)
-    assert "no header" in text
-    assert "classification (recognised, --task changes it) of x3 from x1, x2" in text
-    assert re.search(r"training 80 \d+\.\d%", text)
-    with pytest.raises(ValueError, match="column 'x3' has text in row 1"):
-        run("train", folder / "kind.csv", "--task", "regression")
+SMALL = ("--hidden", "2", "-n", 400, "-m", "DE")
 
 
-def test_several_targets_and_ignored_columns(folder):
-    options = ("--target", "price", "--target", "area", "--hidden", "2", "-n", 800)
-    text = run("train", folder / "house.csv", *options)
-    assert f"of price, area from {NASTY}" in text
-    assert "training price 80" in text
-    assert "training area 80" in text
-    text = run("train", folder / "house.csv", "--ignore", NASTY, "--hidden", "2", "-n", 800)
-    assert "of price from area" in text
-    assert "1-2-1 network" in text
-
-
-def test_columns_may_be_named_with_commas_between_them(folder):
+@pytest.mark.parametrize(
+    ("head", "options", "said"),
+    [
+        ('a,b,"c,d",y', ("--ignore", "a, b"), "of y from c,d"),
+        ('a,b,"c,d",y', ("--ignore", "c,d"), "of y from a, b"),
+        ('a,b,"c,d",y', ("--target", "y,b", "--ignore", "a"), "of y, b from c,d"),
+        ("a,b,c,y", ("--target", "c", "--target", "b"), "training b 40"),
+        (",b,c,y", (), "column 1 has no name; if it only counts rows, use --ignore 'column 1'"),
+        ("a,b,c,Gr\u00f6\u00dfe", ("--encoding", "cp1252"), "of Gr\u00f6\u00dfe from a, b, c"),
+        ("a,b,c,y", ("--time", "9"), "regression (recognised, --task changes it)"),
+        ("a,b,c,y", ("--ignore", "y", "--task", "classification"), "training 40 "),
+        ("0.5,0,0,0.5", (), "no header regression (recognised, --task changes it) of x4"),
+    ],
+)
+def test_columns_are_read_as_they_are_named(tmp_path, head, options, said):
     rows = "".join(f"{i},{i % 7},{i % 5},{i}.5\n" for i in range(40))
-    (folder / "commas.csv").write_text('a,b,"c,d",y\n' + rows)
-    common = ("train", folder / "commas.csv", "--hidden", "2", "-n", 800)
-    assert "of y from c,d" in run(*common, "--ignore", "a, b")
-    assert "of y from a, b" in run(*common, "--ignore", "c,d")
-    assert "of y, b from c,d" in run(*common, "--target", "y,b", "--ignore", "a")
-
-
-def test_a_file_in_another_encoding_is_trained_on_and_predicted(folder):
-    rows = "".join(f"{i},{i % 7},{i}.5\n" for i in range(40))
-    path = folder / "groesse.csv"
-    path.write_bytes(f"Gr\u00f6\u00dfe,b,y\n{rows}".encode("cp1252"))
-    options = ("--hidden", "2", "-n", 800, "--out", folder / "groesse.json")
-    with pytest.raises(ValueError, match="--encoding"):
-        run("train", path, *options)
-    assert "from Gr\u00f6\u00dfe, b" in run("train", path, "--encoding", "cp1252", *options)
-    text = run("predict", folder / "groesse.json", path, "--encoding", "cp1252")
-    assert len(text.split()) == len(["Ignored:", "y", "y"]) + 40
-
-
-def test_a_column_without_a_name_is_pointed_at(folder):
-    (folder / "index.csv").write_text(",a,y\n" + "".join(f"{i},{i % 7},{i}.5\n" for i in range(40)))
-    text = run("train", folder / "index.csv", "--hidden", "2", "-n", 800)
-    assert "column 1 has no name" in text
-    text = run("train", folder / "index.csv", "--ignore", "column 1", "--hidden", "2", "-n", 800)
-    assert "column 1" not in text
-
-
-def test_a_built_in_problem_wins_over_a_file_of_its_name(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    (folder / "syn5").write_text("a,b\n1,2\n3,4\n")
-    assert "1-3-1 network" in run("train", "syn5", "-n", 800)
-
-
-def test_time_ends_a_training(folder):
-    text = run("train", folder / "house.csv", "-n", 10**9, "--time", 0.2)
-    assert "training 80" in text
-    assert "Stopped early" not in text
+    path = tmp_path / "table.csv"
+    path.write_bytes(f"{head}\n{rows}".encode("cp1252"))
+    assert said in run("train", path, *SMALL, *options)
 
 
 @pytest.mark.parametrize(("file", "share"), [("house.csv", 0.5), ("kind.csv", 0.5)])
@@ -366,8 +298,6 @@ def test_predictions_can_be_joined_with_the_rows_that_they_are_of(folder):
         f"{key},{value:.0f}," for key, value in zip(("007,1", "008,4.5"), expected, strict=True)
     ]
     assert text == f"Ignored: price id,area,price,outside {' '.join(rows)}"
-    with pytest.raises(ValueError, match=r"unknown column of keyed.csv 'it'. Known: id, area"):
-        run("predict", folder / "house.json", new, "--key", "it")
 
 
 def test_predictions_are_written_in_the_dialect_of_the_data(folder):
@@ -387,28 +317,21 @@ def test_predictions_are_written_in_the_dialect_of_the_data(folder):
 
 def test_a_model_of_columns_without_names_takes_them_as_they_stand(folder):
     (folder / "new.csv").write_text("a,b\n1,2.5\n4.5,-1\n")
-    result = symbreak_here("predict", folder / "kind.json", folder / "new.csv")
-    X = [[1, 2.5], [4.5, -1]]
-    expected = [f"{label}," for label in Model.load(folder / "kind.json").predict(X)]
-    assert result.stdout.split() == ["class,outside", *expected], result.stderr
+    result = symbreak_here(
+        "predict", folder / "kind.json", folder / "new.csv", "--scores", "--digits", 17
+    )
+    model, X = Model.load(folder / "kind.json"), [[1, 2.5], [4.5, -1]]
+    rows = list(csv.reader(io.StringIO(result.stdout)))
+    assert rows[0] == ["class", "probability cheap", "probability dear", "outside"]
+    assert [row[0] for row in rows[1:]] == model.predict(X).tolist()
+    assert [[float(x) for x in row[1:3]] for row in rows[1:]] == model.outputs(X).tolist()
+    expected = [f"{label}," for label in model.predict(X)]
     (folder / "new.csv").write_text("a,x2,x1\n1,2.5,1\n4.5,-1,4.5\n")
     result = symbreak_here("predict", folder / "kind.json", folder / "new.csv")
     assert result.stdout.split() == ["class,outside", *expected], result.stderr
     (folder / "new.csv").write_text("a,x2\n1,2.5\n4.5,-1\n")
     with pytest.raises(ValueError, match="lacks columns that are needed: 'x1'"):
         run("predict", folder / "kind.json", folder / "new.csv")
-
-
-def test_labels_and_probabilities_are_predicted(folder):
-    model = Model.load(folder / "kind.json")
-    new = folder / "new.csv"
-    new.write_text("1,2.5\n4.5,-1\n")
-    result = symbreak_here("predict", folder / "kind.json", new, "--scores", "--digits", 17)
-    rows = list(csv.reader(io.StringIO(result.stdout)))
-    assert rows[0] == ["class", "probability cheap", "probability dear", "outside"]
-    X = [[1, 2.5], [4.5, -1]]
-    assert [row[0] for row in rows[1:]] == model.predict(X).tolist()
-    assert [[float(x) for x in row[1:3]] for row in rows[1:]] == model.outputs(X).tolist()
 
 
 def test_predictions_say_how_sure_they_are_and_where_training_saw_nothing(folder):
@@ -427,8 +350,6 @@ def test_predictions_say_how_sure_they_are_and_where_training_saw_nothing(folder
         *map(list, model.predict_interval(X, 0.8)),
     ]
     assert "1 of 2 rows are far outside of what training saw, in area" in result.stderr
-    with pytest.raises(ValueError, match="--interval must be"):
-        run("predict", folder / "house.json", new, "--interval", "90")
     with pytest.raises(
         ValueError, match="no error bars: train gives them to networks of regression"
     ):
@@ -444,41 +365,48 @@ def test_predictions_say_how_sure_they_are_and_where_training_saw_nothing(folder
         (f"area,{NASTY}\n1,2\n", ["--scores"], "--scores is for classes"),
         (f"area,{NASTY}\n1,2\n", ["--out", "new.csv"], "must be a file of its own"),
         (f"area,{NASTY}\n1,2\n", ["--out", "no/x.csv"], "in a folder that exists"),
+        (f"area,{NASTY}\n1,2\n", ["--interval", "90"], "--interval must be"),
+        (f"area,{NASTY}\n1,2\n", ["--key", "it"], "unknown column of new.csv 'it'. Known: area"),
     ],
 )
 def test_what_cannot_be_predicted_is_refused(folder, monkeypatch, content, options, message):
     monkeypatch.chdir(folder)
     (folder / "new.csv").write_text(content)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as refused:
         run("predict", "house.json", "new.csv", *options)
+    assert "ignore" not in str(refused.value)  # none of the columns can be left out
 
 
-def test_only_a_training_is_told_to_ignore_a_column(folder):
-    (folder / "gap.csv").write_text(f"area,{NASTY},price\n1,,3\n4,5,6\n4,x,6\n4,5,6\n")
-    with pytest.raises(ValueError, match=r"row 4 \('x'\)\. Correct these, .* --ignore"):
-        run("train", folder / "gap.csv", "-n", 200)
-    with pytest.raises(ValueError, match="row 2") as refused:
-        run("predict", folder / "house.json", folder / "gap.csv")
-    assert "ignore" not in str(refused.value)
-
-
-def test_inspect_fits_a_narrow_terminal(folder):
+def test_tables_fit_a_narrow_terminal(folder):
     for columns in (60, 80):
-        result = symbreak_here("inspect", folder / "house.json", columns=columns)
-        assert result.returncode == 0, result.stderr
-        lines = result.stdout.splitlines()
+        lines = symbreak_here("inspect", folder / "house.json", columns=columns).stdout.splitlines()
         assert max(map(len, lines)) <= columns
-        text = " ".join(result.stdout.split())
-        for part in ("2-3-1, tanh neurons", "method auto", "hidden 1 ● ● ● 3 outputs", NASTY):
+        text = " ".join(" ".join(lines).split())
+        for part in (
+            "2-3-1, tanh neurons",
+            "method auto",
+            "hidden 1 \u25cf \u25cf \u25cf 3",
+            NASTY,
+        ):
             assert part in text
-
-
-def test_tables_of_a_training_fit_a_narrow_terminal(folder):
     options = ("-m", "CMA-ES-SB-LA-P", "-m", "DE", "-n", 1200, "--test", 0.2, "--validation", 0.2)
     result = symbreak_here("train", folder / "kind.csv", *options, columns=60)
     assert result.returncode == 0, result.stderr
     assert max(map(len, result.stdout.splitlines())) <= 60
-    assert "…" not in result.stdout
+    assert "\u2026" not in result.stdout
+
+
+def test_inspect_leaves_out_what_is_too_much_for_a_terminal(tmp_path):
+    names = ",".join(f"in{i}" for i in range(25))
+    rows = np.random.default_rng(0).normal(size=(60, 26))
+    rows[:, -1] = 3.5
+    np.savetxt(tmp_path / "wide.csv", rows, delimiter=",", header=f"{names},out", comments="")
+    said = run("train", tmp_path / "wide.csv", *SMALL, "--out", tmp_path / "wide.json")
+    assert "no R2 of a target that is the same in all rows" in said
+    assert "nan" not in said
+    text = run("inspect", tmp_path / "wide.json")
+    assert "and 5 inputs that matter less" in text
+    assert text.count("\u22ef") == 1  # inputs, of which sixteen would be drawn
 
 
 def test_exports_give_the_numbers_of_the_model(folder):
@@ -509,17 +437,21 @@ def test_exports_give_the_numbers_of_the_model(folder):
     assert (folder / "house.json").read_text() == before
 
 
-def test_charts_of_fit_and_network_are_drawn(folder):
-    for name in ("house", "kind"):
+def test_charts_of_problem_fit_and_network_are_drawn(folder):
+    for name, method, words in (
+        ("house", "auto", "error"),  # that of the network on its way
+        ("kind", "DE", "with its ridge"),  # that of the search
+    ):
         plot = folder / f"{name}.svg"
-        options = ("--hidden", "2", "-n", 800, "--test", 0.2, "--plot", plot)
+        options = ("--hidden", "2", "-n", 800, "--test", 0.2, "--plot", plot, "-m", method)
         assert "Drawn in" in run("train", folder / f"{name}.csv", *options)
         assert "convergence" in plot.read_text()
-        assert "with its ridge" not in plot.read_text()  # that of the network on its way
-        run("train", folder / f"{name}.csv", *options, "-m", "DE")
-        assert "with its ridge" in plot.read_text()  # that of the search
-        run("inspect", folder / f"{name}.json", "--plot", plot)
-        assert "network" in plot.read_text()
+        assert ("with its ridge" in plot.read_text()) == (words == "with its ridge")
+    run("inspect", folder / "house.json", "--plot", plot)
+    assert "network" in plot.read_text()
+    assert "Drawn in" in run("problems", "syn5", "--plot", plot)
+    with pytest.raises(ValueError, match="--plot draws one problem; name it"):
+        run("problems", "--plot", plot)
 
 
 def test_a_hostile_model_ends_with_a_reason_and_code_2(folder):
@@ -574,8 +506,15 @@ def test_compare_brings_a_saved_model_near_to_another(folder):
     assert np.array_equal(aligned.theta, model.theta)
     assert np.array_equal(aligned.output_weights, model.output_weights)
     assert np.array_equal(Model.load(out / "house.json").theta, model.theta)
-    with pytest.raises(ValueError, match="networks must be of the same sizes and symmetries"):
-        run("compare", folder / "kind.json", folder / "house.json", "--out", out)
+    np.savez(folder / "house.npz", np.eye(2))
+    for others, message in (
+        (("kind.json",), "networks must be of the same sizes and symmetries"),
+        (("house.npz",), "two networks or more of one kind"),
+        ((), "two networks or more of one kind"),
+        (("house.json",), "files of the same name cannot be saved in one folder"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run("compare", *(folder / name for name in ("house.json", *others)), "--out", out)
 
 
 def test_a_network_is_refitted_to_new_data_and_compared_with_what_it_was(tmp_path):
@@ -603,6 +542,25 @@ def test_a_network_is_refitted_to_new_data_and_compared_with_what_it_was(tmp_pat
     assert "new.json: " in text
     assert text.count("hidden layer 1, ") == 4
     assert "grade = c" in (tmp_path / "changes.svg").read_text(encoding="utf-8")
+    kinds, model = tmp_path / "kinds.csv", tmp_path / "kinds.json"
+    kinds.write_text("kind,x,y\n" + "".join(f"{'yno'[i % 3]},{i % 7},{i}\n" for i in range(40)))
+    run(
+        "train",
+        kinds,
+        "--target",
+        "kind",
+        "--ignore",
+        "y",
+        "-n",
+        100,
+        "--hidden",
+        2,
+        "--out",
+        model,
+    )
+    with pytest.raises(ValueError, match="--target must say which column holds the classes: kind"):
+        run("train", kinds, "--from", model, "-n", "100")
+    assert "classification" in run("train", kinds, "--from", model, "--ignore", "y", "-n", "100")
     (tmp_path / "other.csv").write_text("u,v\n" + "1,2\n3,5\n" * 9)
     with pytest.raises(ValueError, match=r"lacks columns that are needed: .*grade"):
         run("train", tmp_path / "other.csv", "--from", old, "--target", "v")
@@ -614,36 +572,6 @@ def test_a_network_is_refitted_to_new_data_and_compared_with_what_it_was(tmp_pat
             run("train", tmp_path / "new.csv", "--from", old, *options)
 
 
-def test_a_network_of_classes_is_not_refitted_to_another_column(tmp_path):
-    data, model = tmp_path / "data.csv", tmp_path / "model.json"
-    rows = (f"{'yes' if i % 3 else 'no'},{i % 7},{i}.5" for i in range(40))
-    data.write_text("\n".join(["kind,x,y", *rows]))
-    usual = ("--hidden", "2", "-n", "100")
-    run("train", data, "--target", "kind", "--ignore", "y", *usual, "--out", model)
-    with pytest.raises(ValueError, match="--target must say which column holds the classes: kind"):
-        run("train", data, "--from", model, "-n", "100")
-    assert "classification" in run("train", data, "--from", model, "--ignore", "y", "-n", "100")
-
-
-def test_compare_takes_and_writes_files_of_one_kind(folder):
-    model, arrays = folder / "house.json", folder / "house.npz"
-    np.savez(arrays, np.eye(2))
-    for files in ((model, arrays), (model,)):
-        with pytest.raises(ValueError, match="two networks or more of one kind"):
-            run("compare", *files)
-    with pytest.raises(ValueError, match="files of the same name cannot be saved in one folder"):
-        run("compare", model, model, "--out", folder)
-    with pytest.raises(ValueError, match=r"this needs a folder, and .*house\.npz is a file"):
-        run("compare", model, folder / "kind.json", "--out", arrays)
-
-
-def test_a_problem_is_drawn_if_it_is_named(tmp_path):
-    assert "Drawn in" in run("problems", "syn5", "--plot", tmp_path / "syn5.svg")
-    assert "<svg" in (tmp_path / "syn5.svg").read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match="--plot draws one problem; name it"):
-        run("problems", "--plot", tmp_path / "x.svg")
-
-
 def test_a_ridge_is_a_number_or_auto(tmp_path):
     options = ("--method", "DE", "-n", 400, "--out", tmp_path / "model.json")
     weights = []
@@ -653,23 +581,3 @@ def test_a_ridge_is_a_number_or_auto(tmp_path):
     assert weights[1] < 0.1 * weights[0]
     with pytest.raises(ValueError, match="--alpha must be a number or auto, got 'little'"):
         run("train", "syn5", *options, "--alpha", "little")
-
-
-def test_inspect_leaves_out_what_is_too_much_for_a_terminal(tmp_path):
-    rng = np.random.default_rng(0)
-    names = ",".join(f"in{i}" for i in range(25))
-    rows = rng.normal(size=(60, 26))
-    np.savetxt(tmp_path / "wide.csv", rows, delimiter=",", header=f"{names},out", comments="")
-    options = ("--method", "DE", "-n", 400, "--out", tmp_path / "wide.json")
-    run("train", tmp_path / "wide.csv", "--hidden", "9", *options)
-    text = run("inspect", tmp_path / "wide.json")
-    assert "and 5 inputs that matter less" in text
-    assert text.count("\u22ef") == 1  # inputs, of which sixteen would be drawn
-
-
-def test_a_target_that_is_always_the_same_has_no_r2_and_that_is_said(tmp_path):
-    (tmp_path / "one.csv").write_text("a,b,y\n" + "".join(f"{i},2,3.5\n" for i in range(6)))
-    said = run("train", tmp_path / "one.csv", "--target", "y", "--hidden", "2", "-n", 500)
-    assert "training 6 0 none" in said
-    assert "no R2 of a target that is the same in all rows" in said
-    assert "nan" not in said

@@ -29,11 +29,20 @@ from symbreak._kernels import (
     _tanh,
     held_squares,
 )
+from symbreak._polish._products import (
+    LANES,
+    ROWS,
+    SPARE,
+    add_gram,
+    add_products,
+    combine,
+    combine_last,
+    pack_columns,
+    pack_rows,
+    row_panels,
+)
 from symbreak._support.checks import Array, IntArray
 from symbreak.network import MIN_OVER_ROUNDING, ROUNDING
-
-#: Rows of ``J J'`` that are multiplied at once: half of the products are never needed.
-PANEL = 48
 
 
 @_compiled
@@ -244,18 +253,6 @@ def _derivatives(
 
 
 @_compiled
-def _add_gram(J: Array, G: Array, sign: float = 1.0) -> None:
-    """``G += sign J J'`` in its lower triangle, panel by panel."""
-    D = len(J)
-    for a in range(0, D, PANEL):
-        b = min(a + PANEL, D)
-        product = np.dot(J[a:], J[a:b].T)
-        for i in range(a, D):
-            for j in range(a, min(b, i + 1)):
-                G[i, j] += sign * product[i - a, j - a]
-
-
-@_compiled
 def _rotate_outputs(W: Array, residuals: Array, weights: Array, rotated: Array) -> int:
     """Replace the q outputs by as few as the rows of W (n, q) span; returns how many.
 
@@ -312,40 +309,55 @@ def normal_equations(
     correct digit where output weights were 1e8, since r is orthogonal to that span up to rounding
     only. B (D, block) is scratch; it is computed twice if one of it does not hold all.
     """
-    samples, block, n = x.shape[1], B.shape[1], len(W)
-    Q, weights = np.empty((n, block)), np.empty((len(H), sizes[-2]))
-    residuals = np.empty((len(H), V.shape[1]))
+    samples, block, n, D = x.shape[1], B.shape[1], len(W), len(theta)
+    weights, residuals = np.empty((len(H), sizes[-2])), np.empty((len(H), V.shape[1]))
     rank = _rotate_outputs(W[: sizes[-2]], V[n:], weights, residuals)
+    transposed, panels = np.zeros((rank, D + SPARE, n)), row_panels(n, block)
+    Q = np.empty((n, block))
     H[:], G[:], g[:] = 0.0, 0.0, 0.0
     for first in range(0, samples, block):
         _copy_columns(V, first, Q)
+        pack_rows(Q, panels)
         for o in range(rank):
-            _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B, delta)
-            _add(np.dot(Q, B.T), H[o])
+            _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B[:D], delta)
+            add_products(panels, B, D, H[o])
+    for o in range(rank):
+        for j in range(n):
+            for i in range(D):
+                transposed[o, i, j] = H[o, j, i]
+    columns, within = np.zeros((-(-block // LANES), n, LANES)), np.empty((ROWS, block))
     for first in range(0, samples, block):
         _copy_columns(V, first, Q)
+        pack_columns(Q, columns)
         for o in range(rank):
             if samples > block or rank > 1:
-                _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B, delta)
-            within, residual = np.dot(H[o].T, Q), residuals[o, first : first + block]
-            for i in range(len(B)):
-                g[i] -= _subtract_and_dot(B[i], 1.0, within[i], residual)
-            _add_gram(B, G)
+                _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B[:D], delta)
+            residual = residuals[o, first : first + block]
+            for i in range(0, D, ROWS):
+                combine(transposed[o], i, columns, within)
+                if i + ROWS >= D and D % 2 == 1:
+                    combine_last(transposed[o, D - 1], Q, within[D - 1 - i])
+                for r in range(min(ROWS, D - i)):
+                    g[i + r] -= _subtract_and_dot(B[i + r], 1.0, within[r], residual)
+            add_gram(B, D, block, G)
     if alpha > 0.0:  # the rows of the ridge, where derivatives are zero before they are projected
-        ridge = np.empty((n, n))
-        _copy_columns(V, samples, ridge)
+        wide = -(-n // LANES) * LANES
+        rows, within = np.zeros((D + SPARE, n)), np.empty((ROWS, wide))
+        Q, columns = np.empty((n, n)), np.zeros((wide // LANES, n, LANES))
+        _copy_columns(V, samples, Q)
+        pack_columns(Q, columns)
         for o in range(rank):
-            within, residual = np.dot(H[o].T, ridge), residuals[o, samples:]
-            for i in range(len(B)):
-                g[i] += _dot(within[i], residual)
-            _add_gram(within, G)
-
-
-@_compiled
-def _add(A: Array, to: Array) -> None:
-    for i in range(len(A)):
-        for j in range(A.shape[1]):
-            to[i, j] += A[i, j]
+            residual = residuals[o, samples:]
+            for i in range(0, D, ROWS):
+                combine(transposed[o], i, columns, within)
+                for r in range(min(ROWS, D - i)):
+                    for k in range(n):
+                        rows[i + r, k] = within[r, k]
+            if D % 2 == 1:
+                combine_last(transposed[o, D - 1], Q, rows[D - 1])
+            for i in range(D):
+                g[i] += _dot(rows[i], residual)
+            add_gram(rows, D, n, G)
 
 
 @_compiled

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from symbreak._polish import _kernels as kernels
+from symbreak._polish._products import SPARE
 from symbreak._support.checks import Array, check_memory
 from symbreak.problems import Problem
 from symbreak.topology import Topology
@@ -54,7 +55,7 @@ class Linearisation:
         self._YT = np.zeros((q, samples))
         self._YT[:, :K] = problem.train.y.T
         self._V = np.zeros((n + q, samples + n))
-        self._B, self._delta = np.zeros((D, block)), np.zeros((max(topology.sizes), block))
+        self._B, self._delta = np.zeros((D + SPARE, block)), np.zeros((max(topology.sizes), block))
         self.R, self.norms = np.zeros((n, n + q)), np.zeros(n)
         self.output_weights, self.sum_of_squares = np.zeros((n, q)), math.inf
         rank = min(q, topology.hidden[-1])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from symbreak._kernels import _compiled, _dot
-from symbreak._polish._kernels import _add_gram, _scale, _subtract
+from symbreak._polish._kernels import _scale, _subtract
 from symbreak._support.checks import Array
 from symbreak.network import ROUNDING
 
@@ -47,24 +47,14 @@ def is_stationary(
 
 @_compiled
 def cholesky(M: Array, L: Array) -> bool:
-    """``L L' = M`` from the lower triangle of M; False if M is not positive definite.
-
-    Of many rows M is overwritten: each panel of columns is taken out of what is right of it.
-    """
-    D, diagonal = len(M), np.diag(M).copy()
-    panel = PANEL if D > LARGE else D
-    for a in range(0, D, panel):
-        b = min(a + panel, D)
-        for i in range(a, D):
-            for j in range(a, min(i, b)):
-                L[i, j] = (M[i, j] - _dot(L[i, a:j], L[j, a:j])) / L[j, j]
-            if i < b:
-                pivot = M[i, i] - _dot(L[i, a:i], L[i, a:i])
-                if not pivot > ROUNDING * diagonal[i]:
-                    return False
-                L[i, i] = math.sqrt(pivot)
-        if b < D:
-            _add_gram(L[b:, a:b].copy(), M[b:, b:], -1.0)
+    """``L L' = M`` from the lower triangle of M; False if M is not positive definite."""
+    for j in range(len(M)):  # column by column: the entries of one do not wait for each other
+        pivot = M[j, j] - _dot(L[j, :j], L[j, :j])
+        if not pivot > ROUNDING * M[j, j]:
+            return False
+        L[j, j] = math.sqrt(pivot)
+        for i in range(j + 1, len(M)):
+            L[i, j] = (M[i, j] - _dot(L[i, :j], L[j, :j])) / L[j, j]
     return True
 
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 
 import symbreak
 from symbreak import LeastSquares, Problem, Topology, load_problem, train
+from symbreak._polish import _products as products
 from symbreak._polish import _step_kernels
 from symbreak._polish._evidence import evidence_of
 from symbreak._polish._linearisation import Linearisation, jacobian_cost
@@ -492,17 +493,32 @@ def test_sinc2d_is_solved_in_a_fifth_of_short_searches_with_a_polish():
     assert sum(error < 1.1 * 0.00245 for error in errors) >= 4
 
 
-@pytest.mark.parametrize("D", [_step_kernels.LARGE, 2 * _step_kernels.LARGE + 7])
-def test_a_triangle_found_panel_by_panel_is_that_of_lapack(D):
-    A = np.random.default_rng(D).normal(size=(D + 10, D))
-    M, L = A.T @ A, np.zeros((D, D))
-    expected = np.linalg.cholesky(M)
-    assert _step_kernels.cholesky(np.tril(M), L)
-    np.testing.assert_allclose(L, expected, rtol=0, atol=1e-10 * expected.max())
-    singular = np.tril(M)
-    singular[-1] = singular[-2, :].copy()
-    singular[-1, -1], singular[-1, -2] = singular[-2, -2], singular[-2, -2]
-    assert not _step_kernels.cholesky(singular, L)
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n", [1, 4, 7, 20])
+@pytest.mark.parametrize("D", [1, 6, 17, 37])
+def test_products_by_tiles_are_those_of_numpy_with_any_ends(D, n):
+    rng, samples = np.random.default_rng(D * n), 48
+    B, Q = np.zeros((D + products.SPARE, samples)), rng.normal(size=(n, samples))
+    B[:D] = rng.normal(size=(D, samples))
+    G, H = np.ones((D, D)), np.ones((n, D))
+    for k in (samples, 3):
+        products.add_gram(B, D, k, G)
+    first = B[:D, :3]
+    expected = 1 + np.tril(B[:D] @ B[:D].T + first @ first.T)
+    assert np.tril(G) == pytest.approx(np.tril(expected), rel=1e-12, abs=1e-12)
+
+    panels = products.row_panels(n, samples)
+    products.pack_rows(Q, panels)
+    products.add_products(panels, B, D, H)
+    np.testing.assert_allclose(H, 1 + Q @ B[:D].T, rtol=1e-12, atol=1e-12)
+
+    columns = np.zeros((samples // products.LANES, n, products.LANES))
+    products.pack_columns(Q, columns)
+    weights, out = rng.normal(size=(products.ROWS, n)), np.empty((products.ROWS, samples))
+    products.combine(weights, 0, columns, out)
+    assert out == pytest.approx(weights @ Q, rel=1e-12, abs=1e-12)
+    products.combine_last(weights[0], Q, out[1])
+    assert out[1] == pytest.approx(out[0], rel=1e-12, abs=1e-12)
 
 
 def test_the_evidence_of_a_large_network_is_found_as_that_of_a_small_one(monkeypatch):

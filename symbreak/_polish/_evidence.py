@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dtrtri
 
+from symbreak._polish._large import Dense, Dual
 from symbreak._polish._linearisation import Linearisation
 from symbreak._polish._polisher import CONVERGED, Polishable, Polisher
 from symbreak._polish._step_kernels import LARGE
@@ -98,17 +98,19 @@ def _inverse_trace_and_log_det(
     norms = np.where(here.norms > 0, here.norms, alpha)
     U = np.sqrt(norms[:, None]) * (here.R[:, :n] + np.diag(here.norms <= 0))
     inverse = solve_triangular(U, np.eye(n))[:n_last]
+    responses = (inverse @ here.H).reshape(-1, D)  # of output weights to theta
+    log_det = q * float(np.sum(np.log(norms)))
+    trace = q * float(np.sum(inverse**2))
+    if D > LARGE:
+        curved = Dense(here.G) if here.J is None else Dual(here.J)
+        more, of_theta = curved.inverse(alpha, shares, responses)
+        return trace + more, log_det + of_theta
     rounding = D * ROUNDING * float(here.G.diagonal().max())
     L = np.linalg.cholesky(np.tril(here.G) + np.diag(alpha * shares + rounding))
-    responses = (inverse @ here.H).reshape(-1, D)  # of output weights to theta
-    if D > LARGE:  # the inverse of a triangle takes a third of the work
-        inverted, _ = dtrtri(L, lower=1)
-        columns = np.hstack([inverted * np.sqrt(shares), inverted @ responses.T])
-    else:
-        columns = np.hstack([np.diag(np.sqrt(shares)), responses.T])
-        columns = solve_triangular(L, columns, lower=True)
-    trace = q * float(np.sum(inverse**2)) + float(np.sum(columns**2))
-    log_det = 2 * float(np.sum(np.log(L.diagonal()))) + q * float(np.sum(np.log(norms)))
+    columns = np.hstack([np.diag(np.sqrt(shares)), responses.T])
+    columns = solve_triangular(L, columns, lower=True)
+    trace += float(np.sum(columns**2))
+    log_det = 2 * float(np.sum(np.log(L.diagonal()))) + log_det
     return trace, log_det
 
 
@@ -155,7 +157,8 @@ class EvidencePolisher(Polisher):
 
     def _linearised(self) -> float:
         total = super()._linearised()
-        now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
+        with one_blas_thread():
+            now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
         self._wanted = now.alpha
         return total
 
@@ -177,8 +180,8 @@ class EvidencePolisher(Polisher):
 
     def evidence(self) -> EvidenceResult:
         """The network as it is, with its evidence."""
+        super()._linearised()
         with one_blas_thread():
-            super()._linearised()
             now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
         here = now._replace(alpha=self._alpha)
         return EvidenceResult(self.theta.copy(), self.output_weights(), *here)

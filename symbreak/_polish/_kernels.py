@@ -300,8 +300,11 @@ def normal_equations(
     H: Array,
     G: Array,
     g: Array,
+    J: Array,
 ) -> None:
     """``G = J'J`` (lower triangle) and ``g = J'r`` of Kaufman's Jacobian, after ``fit``.
+
+    The Jacobian itself is written instead of G if there is room for it in J.
 
     Products with the basis, H (min(n, q), n, D), come first, and the basis is then taken out of
     the derivatives themselves. ``B'B - H'H`` would cancel where a derivative lies almost in the
@@ -314,7 +317,7 @@ def normal_equations(
     rank = _rotate_outputs(W[: sizes[-2]], V[n:], weights, residuals)
     transposed, panels = np.zeros((rank, D + SPARE, n)), row_panels(n, block)
     Q = np.empty((n, block))
-    H[:], G[:], g[:] = 0.0, 0.0, 0.0
+    H[:], G[:], g[:], J[:] = 0.0, 0.0, 0.0, 0.0
     for first in range(0, samples, block):
         _copy_columns(V, first, Q)
         pack_rows(Q, panels)
@@ -339,7 +342,7 @@ def normal_equations(
                     combine_last(transposed[o, D - 1], Q, within[D - 1 - i])
                 for r in range(min(ROWS, D - i)):
                     g[i + r] -= _subtract_and_dot(B[i + r], 1.0, within[r], residual)
-            add_gram(B, D, block, G)
+            _use(B, D, block, G, J, o * (samples + n) + first)
     if alpha > 0.0:  # the rows of the ridge, where derivatives are zero before they are projected
         wide = -(-n // LANES) * LANES
         rows, within = np.zeros((D + SPARE, n)), np.empty((ROWS, wide))
@@ -357,7 +360,18 @@ def normal_equations(
                 combine_last(transposed[o, D - 1], Q, rows[D - 1])
             for i in range(D):
                 g[i] += _dot(rows[i], residual)
-            add_gram(rows, D, n, G)
+            _use(rows, D, n, G, J, o * (samples + n) + samples)
+
+
+@_compiled
+def _use(B: Array, D: int, n: int, G: Array, J: Array, first: int) -> None:
+    """Add ``B B'`` to G, or write the n columns of B as rows of J from the first on."""
+    if len(J) == 0:
+        add_gram(B, D, n, G)
+        return
+    for k in range(n):
+        for i in range(D):
+            J[first + k, i] = B[i, k]
 
 
 @_compiled

@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from symbreak._polish import _kernels as kernels
+from symbreak._polish._large import COLUMNS, Dual
 from symbreak._polish._products import SPARE
+from symbreak._polish._step_kernels import LARGE
 from symbreak._support.checks import Array, check_memory
 from symbreak.problems import Problem
 from symbreak.topology import Topology
@@ -15,6 +17,8 @@ from symbreak.topology import Topology
 #: Samples whose derivatives are held at once: with 150 parameters they fill half of an L2 cache.
 BLOCK = 256
 PADDING = 16
+
+_NOTHING = np.empty((0, 0))
 
 
 class Linearisation:
@@ -31,7 +35,8 @@ class Linearisation:
             output, after a rotation of the outputs that leaves as few as there can be.
         sum_of_squares: Of weighted residuals, and ``alpha`` times those of theta, as
             ``network.held`` counts them, and of output weights.
-        G: (D, D) ``J'J``, in its lower triangle; J is Kaufman's Jacobian.
+        G: (D, D) ``J'J``, in its lower triangle; J is Kaufman's Jacobian. Empty if that is held.
+        J: (rows, D), some of them zeros, where there are fewer samples than weights; or None.
         g: (D,) ``J'r``, half the gradient of the sum of squares (without that of the ridge).
         weight: Sum of the sample weights, which is K if there are none.
     """
@@ -59,7 +64,14 @@ class Linearisation:
         self.R, self.norms = np.zeros((n, n + q)), np.zeros(n)
         self.output_weights, self.sum_of_squares = np.zeros((n, q)), math.inf
         rank = min(q, topology.hidden[-1])
-        self.H, self.G, self.g = np.zeros((rank, n, D)), np.zeros((D, D)), np.zeros(D)
+        self.H, self.g = np.zeros((rank, n, D)), np.zeros(D)
+        self.J = np.zeros((rank * (samples + n), D)) if is_dual(topology, K) else None
+        self.G = np.zeros((D, D)) if self.J is None else _NOTHING
+
+    @property
+    def diagonal(self) -> Array:
+        """That of ``J'J``."""
+        return self.G.diagonal() if self.J is None else Dual(self.J).diagonal
 
     def fit(self, theta: Array, alpha: float) -> float:
         """The sum of squares of the best output layer, ridge included."""
@@ -77,8 +89,15 @@ class Linearisation:
         kernels.normal_equations(
             *(theta, self._sizes, alpha, self._x, self._slope, self._root_weights, self._V),
             *(self.output_weights, self._B, self._delta, self.H, self.G, self.g),
+            _NOTHING if self.J is None else self.J,
         )
         return total
+
+
+def is_dual(topology: Topology, n_samples: int) -> bool:
+    """Whether steps are solved for by equations of samples, not of weights: it is faster there."""
+    rank = min(topology.n_outputs, topology.hidden[-1])
+    return topology.dim > LARGE and rank * n_samples < topology.dim
 
 
 def check_polish_memory(problem: Problem) -> None:
@@ -86,9 +105,12 @@ def check_polish_memory(problem: Problem) -> None:
     topology = problem.topology
     n, q, D = topology.hidden[-1] + problem.output_shift, topology.n_outputs, topology.dim
     n_samples = len(problem.train) + BLOCK
-    doubles = 4 * D * D + q * n * D + BLOCK * D + (2 * sum(topology.sizes) + n + q) * n_samples
+    rank = min(q, topology.hidden[-1])
+    rows = rank * (n_samples + n) if is_dual(topology, len(problem.train)) else 0
+    matrices = rows * (D + 2 * rows + COLUMNS) if rows else 4 * D * D
+    doubles = matrices + rank * n * D + BLOCK * D + (2 * sum(topology.sizes) + n + q) * n_samples
     check_memory(
-        f"the polish of a {topology} network, with its {D:,} by {D:,} matrices,",
+        f"the polish of a {topology} network, with its {rows or D:,} by {D:,} matrices,",
         8 * doubles,
         'use a method without one, such as method="DE-SB-LA-W", or polish="none"',
     )

@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 
 from symbreak._polish import _step_kernels as kernels
 from symbreak._polish._curvature import Curvature
+from symbreak._polish._large import Dense, Dual, damped_step
 from symbreak._polish._linearisation import Linearisation
+from symbreak._polish._step_kernels import LARGE
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array, check_count, check_finite, check_real, check_theta
 from symbreak._support.state import State, check_saved, reading_state
@@ -120,7 +122,8 @@ class Polisher:
         self._theta = self._inside(check_theta(theta, objective.topology.dim))
         self._damping = FIRST_DAMPING if self._ball else FIRST_DAMPING_UNBOUNDED
         self._growth = 2.0
-        self._curvature = None if self._ball else Curvature(objective.topology.dim)
+        is_dual = self._linearise.J is not None  # where there is little residual
+        self._curvature = None if self._ball or is_dual else Curvature(objective.topology.dim)
         self.n_iterations = self.n_evaluations = 0
         self.reason: Reason = ""
         self._value = self._judged(self._theta)
@@ -154,8 +157,7 @@ class Polisher:
     def step(self) -> None:
         """Do one iteration: a Jacobian, and trials until one is better or none is left."""
         if self._affordable(self._jacobian_cost):
-            with one_blas_thread():
-                self._iterate()
+            self._iterate()
             self._look_around()
 
     def _iterate(self) -> None:
@@ -164,7 +166,8 @@ class Polisher:
         self.n_iterations += 1
         self.n_evaluations += self._jacobian_cost
         if kernels.is_stationary(
-            self._theta, here.G, here.g, self._ridge, self._radius, RIGHT_ANGLE**2 * total
+            *(self._theta, here.diagonal, here.g, self._ridge, self._radius),
+            RIGHT_ANGLE**2 * total,
         ):
             self.reason = "converged: gradient"
             return
@@ -211,12 +214,15 @@ class Polisher:
 
     def _propose(self, hessian: Array) -> tuple[Array, float]:
         """The best vector by the damped model, and the fall of the error that it promises."""
-        D = len(self._theta)
-        trial, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
-        fall = kernels.damped_step(
-            *(self._theta, hessian, self._linearise.g, self._ridge, self._damping, self._radius),
-            *(M, L, trial),
-        )
+        here, D = self._linearise, len(self._theta)
+        model = (here.g, self._ridge, self._damping, self._radius)
+        if D > LARGE:
+            curved = Dense(hessian) if here.J is None else Dual(here.J)
+            with one_blas_thread():
+                trial, fall = damped_step(self._theta, curved, *model)
+        else:
+            trial, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
+            fall = kernels.damped_step(self._theta, hessian, *model, M, L, trial)
         return trial, 2 * fall / self._divisor
 
     def _move(self, trial: Array, value: float, promised: float) -> None:

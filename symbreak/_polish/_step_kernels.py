@@ -17,20 +17,20 @@ from symbreak.network import ROUNDING
 #: .00007, autoenc-spiral .0054 .0011 .0011, autoenc-sphere .00047 .00040 .00028 (2026-11).
 #: Entries count as at least this share of the largest.
 SMALLEST = 1e-12
-#: Equations of more weights are solved panel by panel, by products of matrices, with so many
-#: columns each; smaller ones keep the bits of results that were published.
-LARGE, PANEL = 400, 64
+#: Equations of more weights are solved by LAPACK, in ``_large``. It is faster from 250 weights on;
+#: smaller networks keep the bits of results that were published.
+LARGE = 400
 
 
 @_compiled
 def is_stationary(
-    theta: Array, G: Array, g: Array, ridge: Array, radius: float, tolerance: float
+    theta: Array, diagonal: Array, g: Array, ridge: Array, radius: float, tolerance: float
 ) -> bool:
     """Whether the gradient is zero, but for what pushes against the sphere.
 
-    Entry by entry against the length of a column of the Jacobian: with ``tolerance`` the sum of
-    squares times a small cosine squared, it asks for right angles. ridge (D,) is that of each
-    entry.
+    Entry by entry against the length of a column of the Jacobian, on the diagonal of ``J'J``: with
+    ``tolerance`` the sum of squares times a small cosine squared, it asks for right angles. ridge
+    (D,) is that of each entry.
     """
     outwards, length = 0.0, _dot(theta, theta)
     for i in range(len(theta)):
@@ -40,7 +40,7 @@ def is_stationary(
         multiplier = outwards / length
     for i in range(len(theta)):
         slope = g[i] + (ridge[i] + multiplier) * theta[i]
-        if slope * slope > tolerance * (G[i, i] + ridge[i]):
+        if slope * slope > tolerance * (diagonal[i] + ridge[i]):
             return False
     return True
 

@@ -16,7 +16,8 @@ import symbreak
 from symbreak import LeastSquares, Problem, Topology, load_problem, train
 from symbreak._polish import _products as products
 from symbreak._polish import _step_kernels
-from symbreak._polish._evidence import evidence_of
+from symbreak._polish._evidence import EvidencePolisher, evidence_of
+from symbreak._polish._large import Dense, Dual, damped_step
 from symbreak._polish._linearisation import Linearisation, jacobian_cost
 from symbreak._polish._polisher import Polisher
 from symbreak.activations import ACTIVATIONS
@@ -521,14 +522,42 @@ def test_products_by_tiles_are_those_of_numpy_with_any_ends(D, n):
     assert out[1] == pytest.approx(out[0], rel=1e-12, abs=1e-12)
 
 
-def test_the_evidence_of_a_large_network_is_found_as_that_of_a_small_one(monkeypatch):
+@pytest.mark.parametrize("radius", [np.inf, 2.0])
+@pytest.mark.parametrize("K", [30, 5])
+def test_the_step_of_a_large_network_is_that_of_a_small_one(K, radius):
+    rng, D = np.random.default_rng(K), 12
+    J, theta, r = rng.normal(size=(K, D)), rng.normal(size=D) / 2, rng.normal(size=K)
+    ridge, damping, G, g = rng.uniform(0.1, 1, size=D), 0.1, J.T @ J, J.T @ r
+    small, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
+    fall = _step_kernels.damped_step(theta, np.tril(G), g, ridge, damping, radius, M, L, small)
+    for here in (Dense(np.tril(G)), Dual(J)):
+        trial, promised = damped_step(theta, here, g, ridge, damping, radius)
+        assert trial == pytest.approx(small, rel=1e-8)
+        assert promised == pytest.approx(fall, rel=1e-8)
+        assert here.diagonal == pytest.approx(G.diagonal())
+    singular = np.zeros((D, D))
+    assert damped_step(theta, Dense(singular), g, 0 * ridge, damping, radius)[1] < 0
+
+
+@pytest.mark.parametrize("K", [200, 60])
+def test_a_large_network_is_polished_as_a_small_one(monkeypatch, K):
+    """By LAPACK, with more samples than weights and with fewer."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 9))
-    objective = LeastSquares(Problem.from_arrays(X, np.sin(X[:, 0]), hidden=(45,)))
-    theta = 0.3 * rng.normal(size=objective.topology.dim)
-    large = evidence_of(objective, theta)
-    monkeypatch.setattr("symbreak._polish._evidence.LARGE", objective.topology.dim)
-    small = evidence_of(objective, theta)
-    assert len(theta) > _step_kernels.LARGE
-    assert large.n_effective == pytest.approx(small.n_effective, rel=1e-9)
-    assert large.log_evidence == pytest.approx(small.log_evidence, rel=1e-9)
+    X = rng.normal(size=(K, 9))
+    problem = Problem.from_arrays(X, np.sin(X[:, 0]), hidden=(12,), alpha="auto")
+    theta, found = 0.3 * rng.normal(size=problem.topology.dim), []
+    for large in (problem.topology.dim, 1):
+        for part in ("_evidence", "_linearisation", "_polisher"):
+            monkeypatch.setattr(f"symbreak._polish.{part}.LARGE", large)
+        objective = LeastSquares(problem)
+        assert (objective.linearisation.J is not None) == (large == 1 and K == 60)
+        found.append(evidence_of(objective, theta))
+        polisher = EvidencePolisher(objective, theta, max_iterations=1)
+        polisher._curvature = None
+        polisher.step()
+        found.append(polisher)
+    small, stepped, large, stepped_large = found
+    assert large.n_effective == pytest.approx(small.n_effective, rel=1e-8)
+    assert large.log_evidence == pytest.approx(small.log_evidence, rel=1e-8)
+    assert stepped_large.theta == pytest.approx(stepped.theta, rel=1e-6)
+    assert stepped_large._wanted == pytest.approx(stepped._wanted, rel=1e-6)

@@ -94,10 +94,19 @@ class Linearisation:
         return total
 
 
+def n_rows(topology: Topology, n_samples: int) -> int:
+    """Rows of a Jacobian, those of the ridge included."""
+    last = topology.hidden[-1]
+    return min(topology.n_outputs, last) * (n_samples + last)
+
+
 def is_dual(topology: Topology, n_samples: int) -> bool:
-    """Whether steps are solved for by equations of samples, not of weights: it is faster there."""
-    rank = min(topology.n_outputs, topology.hidden[-1])
-    return topology.dim > LARGE and rank * n_samples < topology.dim
+    """Whether steps are solved for by equations of samples, not of weights.
+
+    With 800 to 2,500 weights an iteration takes as long by either where there are .55 times as many
+    rows as weights, and a third of the time where there are .25 times as many (2026-11).
+    """
+    return topology.dim > LARGE and 2 * n_rows(topology, n_samples) < topology.dim
 
 
 def check_polish_memory(problem: Problem) -> None:
@@ -106,7 +115,7 @@ def check_polish_memory(problem: Problem) -> None:
     n, q, D = topology.hidden[-1] + problem.output_shift, topology.n_outputs, topology.dim
     n_samples = len(problem.train) + BLOCK
     rank = min(q, topology.hidden[-1])
-    rows = rank * (n_samples + n) if is_dual(topology, len(problem.train)) else 0
+    rows = n_rows(topology, n_samples) if is_dual(topology, len(problem.train)) else 0
     matrices = rows * (D + 2 * rows + COLUMNS) if rows else 4 * D * D
     doubles = matrices + rank * n * D + BLOCK * D + (2 * sum(topology.sizes) + n + q) * n_samples
     check_memory(
@@ -125,6 +134,8 @@ DERIVATIVE = 6
 PRODUCTS = 1.75
 #: Equations are solved about so often: for each trial, and again to stay in the ball.
 SOLUTIONS = 3
+#: The same by LAPACK, which is faster, with the inverse for the evidence.
+SOLUTIONS_LARGE = 2
 #: What an iteration costs whatever its size, 25 us.
 OVERHEAD = 150_000
 
@@ -141,7 +152,13 @@ def jacobian_cost(topology: Topology, n_samples: int, *, output_shift: bool = Fa
     twice = n * n  # the basis is orthogonalised once more
     rank = min(q, topology.hidden[-1])
     backward = DERIVATIVE * rank * (D + layers)
-    products = rank * (2 * n * D + D * D / 2)
-    once = SOLUTIONS * D**3 / 6 + OVERHEAD  # the rest is done for every sample
+    products = rank * (2 * n * D + (0 if is_dual(topology, n_samples) else D * D / 2))
+    once = OVERHEAD  # the rest is done for every sample
+    if is_dual(topology, n_samples):
+        once += SOLUTIONS_LARGE * n_rows(topology, n_samples) ** 2 * D / 2
+    elif D > LARGE:
+        once += SOLUTIONS_LARGE * D**3 / 6
+    else:
+        once += SOLUTIONS * D**3 / 6
     work = evaluation + twice + backward + products / PRODUCTS + once / n_samples
     return max(1, round(work / evaluation))

@@ -539,7 +539,7 @@ def test_the_step_of_a_large_network_is_that_of_a_small_one(K, radius):
     assert damped_step(theta, Dense(singular), g, 0 * ridge, damping, radius)[1] < 0
 
 
-@pytest.mark.parametrize("K", [200, 60])
+@pytest.mark.parametrize("K", [200, 40])
 def test_a_large_network_is_polished_as_a_small_one(monkeypatch, K):
     """By LAPACK, with more samples than weights and with fewer."""
     rng = np.random.default_rng(0)
@@ -550,7 +550,7 @@ def test_a_large_network_is_polished_as_a_small_one(monkeypatch, K):
         for part in ("_evidence", "_linearisation", "_polisher"):
             monkeypatch.setattr(f"symbreak._polish.{part}.LARGE", large)
         objective = LeastSquares(problem)
-        assert (objective.linearisation.J is not None) == (large == 1 and K == 60)
+        assert (objective.linearisation.J is not None) == (large == 1 and K == 40)
         found.append(evidence_of(objective, theta))
         polisher = EvidencePolisher(objective, theta, max_iterations=1)
         polisher._curvature = None

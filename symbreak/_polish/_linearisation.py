@@ -152,13 +152,12 @@ def jacobian_cost(topology: Topology, n_samples: int, *, output_shift: bool = Fa
     twice = n * n  # the basis is orthogonalised once more
     rank = min(q, topology.hidden[-1])
     backward = DERIVATIVE * rank * (D + layers)
-    products = rank * (2 * n * D + (0 if is_dual(topology, n_samples) else D * D / 2))
-    once = OVERHEAD  # the rest is done for every sample
+    products = 2.0 * rank * n * D
     if is_dual(topology, n_samples):
-        once += SOLUTIONS_LARGE * n_rows(topology, n_samples) ** 2 * D / 2
-    elif D > LARGE:
-        once += SOLUTIONS_LARGE * D**3 / 6
+        solutions = SOLUTIONS_LARGE * n_rows(topology, n_samples) ** 2 * D / 2
     else:
-        once += SOLUTIONS * D**3 / 6
+        products += rank * D * D / 2
+        solutions = (SOLUTIONS_LARGE if D > LARGE else SOLUTIONS) * D**3 / 6
+    once = solutions + OVERHEAD  # the rest is done for every sample
     work = evaluation + twice + backward + products / PRODUCTS + once / n_samples
     return max(1, round(work / evaluation))

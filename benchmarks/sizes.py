@@ -27,10 +27,9 @@ from _tasks import loadable
 from _timing import Row
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -78,12 +77,13 @@ def estimator(method: str, task: str, n_inputs: int) -> BaseEstimator:
 
 
 def _gaussian_process(regression: bool, n_inputs: int) -> BaseEstimator:
-    """A length for each input, by the likelihood; of classes one for all, or it takes hours."""
+    """A length for each input, by the likelihood, in one of two kernels; of classes one for all."""
     if not regression:
         return make_pipeline(StandardScaler(), GaussianProcessClassifier(1.0 * RBF(3.0)))
-    kernel = ConstantKernel(1.0) * RBF(np.full(n_inputs, 3.0)) + WhiteKernel(0.1)
-    model = make_pipeline(StandardScaler(), GaussianProcessRegressor(kernel, random_state=0))
-    return TransformedTargetRegressor(model, transformer=StandardScaler())
+    kinds = RBF(np.full(n_inputs, 3.0)), Matern(np.full(n_inputs, 3.0), nu=2.5)
+    kernels = [ConstantKernel(1.0) * kind + WhiteKernel(0.1) for kind in kinds]
+    model = GaussianProcessRegressor(normalize_y=True, random_state=0)
+    return searched(model, {"kernel": kernels}, regression)
 
 
 def scored(data: str, method: str, fold: int) -> Row:

@@ -18,14 +18,12 @@ import joblib
 import pandas as pd
 from joblib.parallel import ThreadingBackend
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
-from sklearn.impute import SimpleImputer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from symbreak import Model
@@ -63,7 +61,7 @@ def bits(estimator):
 
 
 @quickly
-@parametrize_with_checks([estimator(max_evaluations=2_500) for estimator in ALL])
+@parametrize_with_checks([kind(alpha=0.01, max_evaluations=1_000) for kind in ALL])
 def test_they_pass_every_check_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -73,7 +71,7 @@ def test_their_checks_of_other_array_libraries_pass_too():
         "import symbreak.estimators as e\n"
         "from sklearn.utils.estimator_checks import estimator_checks_generator as checks\n"
         "for name in e.__all__:\n"
-        "    estimator = getattr(e, name)(max_evaluations=500)\n"
+        "    estimator = getattr(e, name)(alpha=0.01, max_evaluations=500)\n"
         "    found = [c for _, c in checks(estimator) if 'array_api' in str(c)]\n"
         "    [check(estimator) for check in found]\n"
         "    print(len(found))"
@@ -116,6 +114,7 @@ def test_coefs_and_intercepts_reproduce_predictions_from_raw_inputs(activation, 
         "hidden_layer_sizes": (4, 2),
         "activation": activation,
         "output_shift": output_shift,
+        "alpha": 0.1,
     }
     regressor = fitted(EvolvedMLPRegressor, X, np.column_stack([y, -y / 9]), **options)
     assert regressor.out_activation_ == "identity"
@@ -128,14 +127,6 @@ def test_coefs_and_intercepts_reproduce_predictions_from_raw_inputs(activation, 
     np.testing.assert_allclose(p, classifier.predict_proba(X), rtol=1e-6, atol=1e-12)
 
 
-def test_jobs_change_nothing():
-    X, y, _ = table()
-    options = {"max_evaluations": 15_000, "hidden_layer_sizes": (3,)}
-    models = [fitted(EvolvedMLPRegressor, X, y, n_jobs=n, **options) for n in (None, 2, 3)]
-    assert len({bits(model) for model in models}) == 1
-    assert models[0].confidence_.n_starts > 1
-
-
 class ClusterBackend(ThreadingBackend):
     """Stands for a backend that is not joblib's own, such as Dask's."""
 
@@ -146,16 +137,17 @@ class ClusterBackend(ThreadingBackend):
         return super().submit(func, callback)
 
 
-def test_starts_go_to_the_cluster_of_a_joblib_backend_and_give_the_same_model():
+def test_jobs_and_the_cluster_of_a_joblib_backend_give_the_same_model():
     X, y, _ = table()
     options = {"max_evaluations": 15_000, "hidden_layer_sizes": (3,)}
-    alone = fitted(EvolvedMLPRegressor, X, y, **options)
+    alone, here = (fitted(EvolvedMLPRegressor, X, y, n_jobs=n, **options) for n in (None, 3))
     joblib.register_parallel_backend("cluster", ClusterBackend)
     with joblib.parallel_config("cluster", n_jobs=2):
         together = fitted(EvolvedMLPRegressor, X, y, n_jobs=2, **options)
     assert ClusterBackend.calls > 0
-    assert bits(together) == bits(alone)
+    assert bits(together) == bits(here) == bits(alone)
     assert together.confidence_ == alone.confidence_
+    assert alone.confidence_.n_starts > 1
 
 
 @quickly
@@ -210,14 +202,6 @@ def test_sample_weights_are_routed_as_metadata():
 
 
 @quickly
-def test_frames_of_polars_give_their_names_too():
-    polars = pytest.importorskip("polars")
-    X, y, _ = table()
-    regressor = fitted(EvolvedMLPRegressor, polars.DataFrame(X, schema=["a", "b", "c"]), y)
-    assert regressor.model_.feature_names == ("a", "b", "c")
-
-
-@quickly
 def test_frames_give_their_names_and_get_frames_back():
     X, y, _ = table()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -237,18 +221,20 @@ def test_frames_give_their_names_and_get_frames_back():
 
 
 @quickly
-@pytest.mark.parametrize("kind", [str, int, bool, object])
+@pytest.mark.parametrize("kind", ["text", "integers", "booleans", "objects", "boolean objects"])
 def test_labels_may_be_of_any_kind(kind, tmp_path):
     X, y, labels = table()
     labels = {
-        str: labels,
-        int: np.where(y > 40, 7, -3),
-        bool: y > 40,
-        object: np.where(y > 40, "yes", "no").astype(object),
+        "text": labels,
+        "integers": np.where(y > 40, 7, -3),
+        "booleans": y > 40,
+        "objects": np.where(y > 40, "yes", "no").astype(object),
+        "boolean objects": (y > 40).astype(object),
     }[kind]
-    model = fitted(EvolvedMLPClassifier, X, labels)
+    model = fitted(EvolvedMLPClassifier, X, labels, alpha=0.1)
     predicted = model.predict(X)
-    assert predicted.dtype == model.classes_.dtype == labels.dtype
+    as_given = bool if kind == "boolean objects" else labels.dtype
+    assert predicted.dtype == model.classes_.dtype == as_given
     assert np.mean(predicted == labels) > 0.8
     model.model_.save(tmp_path / "model.json")
     np.testing.assert_array_equal(Model.load(tmp_path / "model.json").predict(X), predicted)
@@ -327,22 +313,13 @@ def test_a_class_that_is_held_out_altogether_is_refused():
 @quickly
 def test_a_fit_that_fails_leaves_no_network_of_an_earlier_one():
     X, _, labels = table()
-    network = fitted(EvolvedMLPClassifier, X, labels, max_evaluations=400)
+    network = fitted(EvolvedMLPClassifier, X, labels, alpha=0.1, max_evaluations=400)
     network.set_params(max_evaluations=1)
     with pytest.raises(ValueError, match="max_evaluations must be"):
         network.fit(X, np.where(labels == "low", "very low", labels))
-    with pytest.raises(NotFittedError):
-        network.predict(X)
-
-
-@pytest.mark.parametrize("wanted", ["predict", "predict_proba", "coefs_", "out_activation_"])
-def test_a_first_fit_that_fails_leaves_an_estimator_unfitted(wanted):
-    X, *_ = table()
-    network = EvolvedMLPClassifier()
-    with pytest.raises(ValueError, match="only one class"):
-        network.fit(X, np.ones(len(X)))
-    with pytest.raises(NotFittedError):
-        getattr(network, wanted)(X)
+    for wanted in ("predict", "predict_proba", "coefs_", "out_activation_"):
+        with pytest.raises(NotFittedError):
+            getattr(network, wanted)(X)
 
 
 @quickly
@@ -524,17 +501,6 @@ def test_levels_booleans_dates_and_gaps_of_frames_are_inputs(kind):
 
 
 @quickly
-def test_a_column_transformer_may_encode_instead():
-    frame, y = raw_frame()
-    words = ColumnTransformer(
-        [("words", OneHotEncoder(), ["grade"]), ("numbers", SimpleImputer(), ["ok", "x"])]
-    )
-    model = make_pipeline(words, EvolvedMLPRegressor(max_evaluations=400, random_state=0))
-    assert model.fit(frame, y).score(frame, y) > 0.5
-    assert model[-1].model_.encoding is None
-
-
-@quickly
 def test_missing_values_are_filled_unless_all_columns_must_be_numbers():
     X, y, _ = table()
     gaps = np.where(X > 1001, np.nan, X)
@@ -576,9 +542,6 @@ def test_bad_settings_are_refused_in_the_words_of_scikit_learn(setting):
     (name,) = setting
     with pytest.raises(ValueError, match=f"The '{name}' parameter of EvolvedMLPRegressor must be"):
         EvolvedMLPRegressor(**setting).fit(*table()[:2])
-
-
-def test_an_unknown_method_is_refused_with_the_names_of_those_that_are_registered():
     with pytest.raises(ValueError, match=r"unknown method 'adam'.*DE-SB"):
         EvolvedMLPRegressor(method="adam").fit(*table()[:2])
 
@@ -700,10 +663,5 @@ def test_weights_and_values_at_the_limit_of_floats_warn_of_nothing():
 
 
 def test_a_table_wider_than_small_networks_are_is_refused_at_once():
-    with pytest.raises(ValueError, match=r"X has 1,000,000 columns, more than 20,000"):
-        quick(EvolvedMLPRegressor, np.zeros((12, 1_000_000)), WAVE[:12])
-
-
-def test_booleans_in_objects_are_classes():
-    fitted = quick(EvolvedMLPClassifier, LINE, (WAVE > 0).astype(object))
-    assert fitted.classes_.tolist() == [False, True]
+    with pytest.raises(ValueError, match="X has 30,000 columns, more than 20,000"):
+        quick(EvolvedMLPRegressor, np.zeros((12, 30_000)), WAVE[:12])

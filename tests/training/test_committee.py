@@ -27,7 +27,7 @@ def trained(task="regression", hidden=(4,), **options):
 @pytest.mark.parametrize("hidden", [(4,), (3, 2)])
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_a_committee_is_one_network_with_the_mean_of_the_weighted_sums(task, hidden):
-    X, problem, record = trained(task, hidden, n_networks=3, max_evaluations=30_000)
+    X, problem, record = trained(task, hidden, n_networks=3, max_evaluations=15_000)
     n = len(record.members)
     assert 2 <= n <= 3
     assert record.shares == pytest.approx(np.full(n, 1 / n))

@@ -1,7 +1,6 @@
 """Outputs that are probabilities: what makes them so, and that they are better ones."""
 
 import dataclasses
-import itertools
 
 import numpy as np
 import pytest
@@ -57,9 +56,8 @@ def test_probabilities_of_unseen_samples_are_better_than_a_softmax_of_the_least_
     )
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_networks_are_as_often_right_as_they_are_sure(seed):
-    problem = overlapping_classes(150, seed, output_shift=True, alpha="auto", rescale="none")
+def test_networks_are_as_often_right_as_they_are_sure():
+    problem = overlapping_classes(150, 1, output_shift=True, alpha="auto", rescale="none")
     model = fitted(problem)
 
     def gap(model):
@@ -98,13 +96,6 @@ def test_a_ridge_that_was_asked_for_is_kept():
     on = CrossEntropy(problem.topology, problem.train, shift=False)
     x = np.concatenate([found.model.theta, found.model.output_weights.ravel()])
     assert np.abs(on(x, 2.0)[1]).max() < 1e-3  # where it is an optimum
-
-
-def test_the_same_input_gives_the_same_model():
-    problem = overlapping_classes(60, 3, alpha="auto", rescale="none")
-    model = fitted(problem)
-    first, second = (with_probabilities(model, problem).model.to_json() for _ in range(2))
-    assert first == second
 
 
 @pytest.mark.parametrize("n_answers", [0, 30, 1_000])
@@ -153,27 +144,3 @@ def test_effective_parameters_are_those_of_the_hessian_where_targets_are_the_out
     expected = np.trace(np.linalg.pinv(held, rcond=1e-9, hermitian=True) @ H)
     assert on.n_effective(x, 3.0) == pytest.approx(expected, rel=1e-4)
     assert expected < len(x) - 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["wine", "breast_cancer"])
-def test_real_classes_get_less_than_half_of_the_log_loss(name):
-    datasets = pytest.importorskip("sklearn.datasets")
-    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
-    before, after = 0.0, 0.0
-    for fold, seed in itertools.product(range(5), range(3)):
-        out = np.arange(len(X)) % 5 == fold
-        problem = paper_problem(
-            *(X[~out], y[~out]),
-            hidden=(4,),
-            task="classification",
-            test=(X[out], y[out]),
-            output_shift=True,
-            alpha="auto",
-            rescale="none",
-        )
-        start = 0.3 * np.random.default_rng(seed).normal(size=problem.topology.dim)
-        model = polish(start, problem, max_iterations=100).model
-        before += log_loss(dataclasses.replace(model, output="softmax"), problem.test)
-        after += log_loss(with_probabilities(model, problem).model, problem.test)
-    assert after < before / 2

@@ -19,7 +19,7 @@ def problem(n=90, task="regression"):
 
 
 def chosen(of, **options):
-    return train(of, **{"hidden": "auto", "max_neurons": 24, "seed": 1, **options})
+    return train(of, **{"hidden": "auto", "max_neurons": 16, "seed": 1, **options})
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_larger_networks_are_tried_until_they_predict_no_better(record):
     assert min(losses) < losses[0] / 3
     assert all(0 < tried.error < tried.loss for tried in record.size_path)
     own = sum(record.members[0].topology.hidden)
-    assert sum(record.model.topology.hidden) == own * len(record.members) <= 24
+    assert sum(record.model.topology.hidden) == own * len(record.members) <= 16
 
 
 def test_what_was_tried_is_in_the_model_and_its_size_in_words(record):

@@ -1,12 +1,11 @@
 import dataclasses
 import os
 import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from symbreak import METHODS, LeastSquares, load_problem, make_optimizer, network, train
 from symbreak.network import alignment_cost, evaluation_cost
@@ -123,17 +122,11 @@ def test_the_saved_network_reproduces_the_recorded_error_to_its_condition(name, 
     A = network.hidden_outputs(record.theta, problem.topology, problem.train.X)
     bound = 1e-9 + 1e3 * np.finfo(float).eps * np.linalg.cond(A)
     assert record.network_error == pytest.approx(record.error, rel=bound)
-
-
-def test_the_saved_network_reproduces_the_recorded_error(problem):
-    for method in ("DE-SB", "CMA-ES-SB"):
-        record = train(problem, method, max_evaluations=10_000, seed=0)
-        A = network.hidden_outputs(record.theta, problem.topology, problem.train.X)
-        predicted = A @ record.output_weights
-        mse = np.mean((problem.train.y - predicted) ** 2)
-        assert mse + record.penalty == pytest.approx(record.error, rel=1e-6)
+    outputs = A @ record.output_weights
+    if problem.task == "regression":
+        mse = np.mean((problem.train.y - outputs) ** 2)
         assert record.network_error == pytest.approx(mse + record.penalty, rel=1e-12)
-        assert np.linalg.norm(record.theta) <= np.sqrt(record.theta.size) * (1 + 1e-12)
+    assert np.linalg.norm(record.theta) <= np.sqrt(record.theta.size) * (1 + 1e-12)
 
 
 def test_the_recorded_theta_is_the_vector_that_was_evaluated(problem):
@@ -152,16 +145,14 @@ def test_the_recorded_theta_is_the_vector_that_was_evaluated(problem):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_same_seed_same_run_with_any_number_of_threads(problem, method):
-    runs = [
-        train(problem, method, max_evaluations=1_500, seed=9, threads=threads)
-        for threads in (1, 2, 3)
-    ]
-    assert_same_run(runs[0], runs[1])
-    assert_same_run(runs[0], runs[2])
+    one, three = (train(problem, method, max_evaluations=1_500, seed=9, threads=n) for n in (1, 3))
+    assert_same_run(one, three)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, "classes"])
 def test_any_number_of_interruptions_changes_nothing(problem, method):
+    if method == "classes":
+        problem, method = two_classes(), "DE-SB"
     whole = train(problem, method, max_evaluations=1_500, seed=2)
     run = Run(problem, method, max_evaluations=1_500, seed=2)
     while not run.finished:
@@ -170,34 +161,16 @@ def test_any_number_of_interruptions_changes_nothing(problem, method):
     assert_same_run(whole, run.record())
 
 
-def test_interruptions_change_nothing_in_classification():
-    problem = two_classes()
-    whole = train(problem, "DE-SB", max_evaluations=3_000, seed=2)
-    run = Run(problem, "DE-SB", max_evaluations=3_000, seed=2)
-    while not run.finished:
-        run.step()
-        run = Run.from_state(problem, run.state())
-    assert_same_run(whole, run.record())
-    assert len(whole.rates) > 1
-
-
-def test_blas_threads_do_not_change_results(tmp_path):
-    script = (
-        "import sys; from symbreak import *; import numpy as np\n"
-        "X = np.random.default_rng(0).normal(size=(50, 8))\n"
-        "problem = Problem.from_arrays(X, np.sin(X), hidden=(12, 8), rescale='unit')\n"
-        "record = train(problem, 'CMA-ES-SB', max_evaluations=9000, population_size=300)\n"
-        "np.savez(sys.argv[1], theta=record.theta, weights=record.output_weights)\n"
-    )
-    files = []
-    for threads in "12":
-        files.append(tmp_path / f"{threads}.npz")
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads}
-        command = [sys.executable, "-c", script, files[-1]]
-        subprocess.run(command, env=environment, check=True, timeout=300)
-    one, two = map(np.load, files)
-    assert np.array_equal(one["theta"], two["theta"])
-    assert np.array_equal(one["weights"], two["weights"])
+def test_threads_of_blas_and_of_callers_change_nothing():
+    X = np.random.default_rng(0).normal(size=(50, 8))
+    problem = paper_problem(X, np.sin(X), hidden=(12, 8))
+    options = {"method": "CMA-ES-SB", "max_evaluations": 3_000, "population_size": 300}
+    with threadpool_limits(1):
+        here = train(problem, **options)
+    with threadpool_limits(2), ThreadPoolExecutor(2) as pool:
+        there = [job.result() for job in [pool.submit(train, problem, **options) for _ in "ab"]]
+    for record in there:
+        assert_same_run(here, record)
 
 
 def test_rates_are_taken_over_when_the_validation_rate_improves():
@@ -283,17 +256,6 @@ def test_a_second_ctrl_c_does_not_wait(problem):
         train(problem, "DE", max_evaluations=40_000, callback=impatient)
 
 
-def test_training_in_another_thread_gives_the_same(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(50, 8))
-    problem = paper_problem(X, np.sin(X), hidden=(12, 8))
-    options = {"method": "CMA-ES-SB", "max_evaluations": 9_000, "population_size": 300}
-    here = train(problem, **options)
-    with ThreadPoolExecutor(2) as pool:
-        there = [job.result() for job in [pool.submit(train, problem, **options) for _ in "ab"]]
-    for record in there:
-        assert_same_run(here, record)
-
-
 def test_a_state_of_other_data_is_refused(problem):
     state = Run(problem, "DE", max_evaluations=400).state()
     with pytest.raises(ValueError, match="the state is of another problem"):
@@ -355,13 +317,10 @@ def test_non_finite_errors_are_counted_and_the_rest_goes_on(monkeypatch):
         ({"population_size": 3}, "population_size must be an integer of at least 4"),
         ({"threads": -2}, "threads must be an integer of at least 0"),
         ({"method": "DE-BS"}, "unknown method 'DE-BS'. Did you mean"),
+        ({"polish": "gloss"}, "unknown polish 'gloss'"),
+        ({"max_evals": 10}, "'max_evals'. Did you mean 'max_evaluations'"),
     ],
 )
 def test_bad_arguments_are_refused_in_words(problem, options, message):
     with pytest.raises(ValueError, match=message):
         train(problem, **{"method": "DE", **options})
-
-
-def test_an_unknown_setting_is_refused_with_the_nearest_argument(problem):
-    with pytest.raises(ValueError, match=r"'max_evals'. Did you mean 'max_evaluations'"):
-        train(problem, "DE", max_evals=10)

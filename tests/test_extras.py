@@ -8,7 +8,7 @@ import pytest
 
 from symbreak import load_problem, train
 from symbreak._support.words import how_to_install
-from symbreak.export import to_onnx
+from symbreak.export import to_excel, to_onnx
 from symbreak.problems import read_problem
 from tests.pages.blocks import ROOT, load_module
 
@@ -55,11 +55,14 @@ def test_without_extras_everything_else_loads_and_what_is_missing_says_what_to_i
     assert cluster == f"clusters need distributed: {how_to_install('cluster')}"
 
 
-def test_an_export_without_onnx_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
+def test_an_export_without_its_package_says_what_to_install(monkeypatch):
     model = train(load_problem("syn5"), method="DE", max_evaluations=200).model
-    with pytest.raises(ValueError, match=r"needs the package onnx; .* '\.\[onnx\]'\)$"):
-        to_onnx(model)
+    for package, extra, export in (("onnx", "onnx", to_onnx), ("openpyxl", "excel", to_excel)):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(
+            ValueError, match=rf"needs the package {package}; .* '\.\[{extra}\]'\)$"
+        ):
+            export(model)
 
 
 @pytest.mark.parametrize(

@@ -147,12 +147,6 @@ def test_a_table_of_any_bytes(tmp_path, content, task):
     check_table(tmp_path / "table.csv", content, task)
 
 
-@SETTINGS
-@given(content=st.binary(max_size=200), suffix=st.sampled_from(["csv", "npz", "csv.gz", "parquet"]))
-def test_a_data_file_of_anything(tmp_path, content, suffix):
-    check_table(tmp_path / f"table.{suffix}", content, "auto")
-
-
 def parquet_file():
     file = io.BytesIO()
     columns = {"a": np.arange(12.0), "b": np.arange(12), "c": LABELS, "y": np.arange(12.0)}

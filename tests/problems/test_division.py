@@ -63,17 +63,6 @@ def test_classes_are_shuffled_within_the_parts():
         assert np.count_nonzero(np.diff(chosen < 50)) > 3  # a part in the order of classes: 1
 
 
-def test_another_seed_is_another_division():
-    parts = [divide(seed, 100, 0, 0.2)["test"].tolist() for seed in (0, 0, 1)]
-    assert parts[0] == parts[1] != parts[2]
-
-
-def test_a_rare_class_is_trained_on_before_it_is_tested():
-    labels = np.array(["rare"] + ["common"] * 99)
-    for seed in range(20):
-        assert 0 in divide(seed, 100, 0.2, 0.2, labels)["train"]
-
-
 @pytest.mark.parametrize(
     ("n_rows", "validation", "test", "message"),
     [

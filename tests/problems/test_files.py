@@ -50,9 +50,9 @@ def test_a_target_that_is_neither_numbers_nor_classes_is_refused(tmp_path, label
 
 @pytest.mark.parametrize("lost", ["", "NA", "?"])
 def test_rows_without_a_target_are_left_out_and_counted(tmp_path, lost):
-    path = flowers(tmp_path, ["red", "blue", lost] * 10)
+    path = flowers(tmp_path, ["none", "-", lost] * 10)  # which classes may be called
     problem = read_problem(path, name="a", task="auto")
-    assert problem.classes == ("blue", "red")
+    assert problem.classes == ("-", "none")
     assert problem.description == "10 rows without a target are left out"
 
 
@@ -65,12 +65,7 @@ def test_columns_are_chosen_by_name_and_names_are_kept(tmp_path):
         problem.inputs.undo(problem.train.X)[:, 0] - 1
     )
     assert read_problem(path, name="p", targets=["ab", "b"], ignore="day").topology.n_outputs == 2
-
-
-def test_the_target_is_the_last_column_that_is_not_ignored(tmp_path):
-    path = written(tmp_path, "a,b,c,\n" + "".join(f"{i},{i * i},{i}.5,\n" for i in range(9)))
-    problem = read_problem(path, name="p", ignore="column 4")
-    assert (problem.feature_names, problem.target_names) == (("a", "b"), ("c",))
+    assert read_problem(path, name="p", ignore="day").target_names == ("b",)  # the last one left
 
 
 def test_a_table_that_was_read_makes_the_same_problem(tmp_path):
@@ -82,11 +77,6 @@ def test_a_table_that_was_read_makes_the_same_problem(tmp_path):
     )
     with pytest.raises(ValueError, match="header and encoding are for files"):
         read_problem(table, name="a", header=True)
-
-
-def test_a_class_may_be_called_none(tmp_path):
-    path = flowers(tmp_path, ["none", "mild", "-"] * 10)
-    assert read_problem(path, name="a", task="auto").classes == ("-", "mild", "none")
 
 
 def test_an_archive_of_inputs_alone_needs_a_target(tmp_path):
@@ -125,26 +115,6 @@ def test_data_files_are_divided_as_ever(tmp_path):
     assert problem.classes == ("x", "y")
     assert [len(part) for part in (problem.train, problem.validation, problem.test)] == [26, 10, 4]
     assert problem.digest == "95f6ba9cfd05ac19e7326995346f182d"
-
-
-def test_a_file_by_another_name_is_divided_alike(tmp_path):
-    path = flowers(tmp_path, ["x", "y"] * 20)
-    (tmp_path / "other.csv").write_bytes(path.read_bytes())
-    one, other = (
-        read_problem(tmp_path / f"{name}.csv", name=name, task=task, test=0.25)
-        for name, task in (("a", "classification"), ("other", "auto"))
-    )
-    for part in ("training", "test"):
-        assert np.array_equal(one.parts[part].X, other.parts[part].X)
-
-
-def test_every_part_has_its_share_of_a_rare_class(tmp_path):
-    path = flowers(tmp_path, ["often"] * 90 + ["rarely"] * 10)
-    shares = {"validation": 0.2, "test": 0.2}
-    problem = read_problem(path, name="a", task="auto", **shares, seed=1)
-    assert problem.classes == ("often", "rarely")
-    found = [int(part.y[:, 1].sum()) for part in problem.parts.values()]
-    assert found == [6, 2, 2]
 
 
 @pytest.mark.parametrize("task", ["auto", "regression"])

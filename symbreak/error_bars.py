@@ -103,7 +103,7 @@ class ErrorBars:
         scale: Root of the mean square (q,) of all of them.
         error: Root (q,) of the mean squared residual of samples left out.
         error_spread: Its standard error (q,).
-        n_samples: How many samples were left out, each once.
+        n_samples: How many rows were left out, each once; equal ones together.
     """
 
     members: tuple[Member, ...]
@@ -354,7 +354,6 @@ def _calibrated(
     scores = np.abs(residuals) / np.sqrt(variances)
     error = np.sqrt(np.average(residuals**2, axis=0, weights=weights))
     spread = np.sqrt(np.average((residuals**2 - error**2) ** 2, axis=0, weights=weights))
-    n_effective = data.total_weight**2 / np.sum(weights**2)
     if len(data) < MIN_SAMPLES:
         levels = np.arange(1, N_SCORES + 1) / (N_SCORES + 1)
         kept = np.tile(stdtrit(max(len(data) - 1, 1), (1 + levels) / 2)[:, None], scores.shape[1])
@@ -367,8 +366,8 @@ def _calibrated(
         scores=kept,
         scale=np.maximum(scale, NO_NOISE),
         error=error,
-        error_spread=spread / np.maximum(2 * error, NO_NOISE) / np.sqrt(n_effective),
-        n_samples=len(data),
+        error_spread=spread / np.maximum(2 * error, NO_NOISE) / np.sqrt(data.n_effective),
+        n_samples=data.n_rows,
     )
 
 

@@ -60,6 +60,7 @@ from symbreak.methods import find_method
 from symbreak.models import Model
 from symbreak.problems import Encoding, Problem
 from symbreak.problems._cells import is_plain
+from symbreak.problems._outliers import named_columns, warn_of_outliers
 from symbreak.problems._problem import Task
 from symbreak.problems._tables import short
 from symbreak.topology import Topology
@@ -272,6 +273,22 @@ class EvolvedNetwork(BaseEstimator):
         except OverflowError:
             raise ValueError("X and y must be below 1.8e308 in magnitude; rescale them.") from None
 
+    def _counting_samples(
+        self, X: Array, y: NDArray[Any], sample_weight: Any, names: Names = ()
+    ) -> Samples:
+        """The samples that count, and how much; None if they count alike. Outliers are named."""
+        weights = None if sample_weight is None else _weights(X, sample_weight)
+        columns = named_columns(X, self._feature_names, "x")
+        if self._task == "regression":
+            columns |= named_columns(y.reshape(len(y), -1), names, "y")
+        if weights is None or (weights > 0).all():
+            warn_of_outliers(columns, stacklevel=5)
+            return X, y, weights
+        counts = weights > 0
+        counting = {name: np.where(counts, values, np.nan) for name, values in columns.items()}
+        warn_of_outliers(counting, stacklevel=5)
+        return X[counts], y[counts], weights[counts]
+
     def _learned(self, X: Any, before: Encoding | None) -> Encoding | None:
         """How columns that are no plain numbers become inputs; None if there are none of these."""
         chosen = self.categorical_features
@@ -303,7 +320,7 @@ class EvolvedNetwork(BaseEstimator):
         problem = self._problem(*self._divide((X, y, weights), seed), names)
         if previous is not None:
             self._check_continued(previous, problem)
-        bar = progress_bar(f"{len(problem.train):,} samples", self.max_time)
+        bar = progress_bar(f"{problem.train.n_rows:,} samples", self.max_time)
         with bar if self.verbose else nullcontext() as show:
             record = train(
                 problem,
@@ -361,6 +378,7 @@ class EvolvedNetwork(BaseEstimator):
             validation=validation,
             output_shift=self.output_shift,
             alpha=self.alpha,
+            name_outliers=False,
             feature_names=self._feature_names,
             target_names=names,
             encoding=self._encoding,
@@ -508,10 +526,8 @@ def _chosen(columns: Any, names: Names) -> list[str]:
         ) from None
 
 
-def _counting_samples(X: Array, y: NDArray[Any], sample_weight: Any) -> Samples:
-    """The samples that count, and how much; None if they count alike."""
-    if sample_weight is None:
-        return X, y, None
+def _weights(X: Array, sample_weight: Any) -> Array:
+    """How much samples (K,) count, some of them nothing."""
     if isinstance(sample_weight, complex):  # others are refused below
         raise ValueError("Complex data not supported: sample_weight must be real numbers.")
     check_unmasked("sample_weight", sample_weight)
@@ -521,10 +537,9 @@ def _counting_samples(X: Array, y: NDArray[Any], sample_weight: Any) -> Samples:
         raise ValueError("sample_weight must be below 1.8e308; rescale it.") from None
     if MAX_MAGNITUDE < weights.max() < np.inf:  # or their sum would overflow
         weights = weights / weights.max()
-    counts = weights > 0
-    if not counts.any():
+    if not (weights > 0).any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
-    return (X, y, weights) if counts.all() else (X[counts], y[counts], weights[counts])
+    return weights
 
 
 def _target_names(y: Any) -> Names:
@@ -557,7 +572,7 @@ class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, EvolvedNetwork):
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         self._y_is_1d = y.ndim == 1
-        X, y, weights = _counting_samples(X, y, sample_weight)
+        X, y, weights = self._counting_samples(X, y, sample_weight, names)
         return self._fit(X, y.reshape(len(y), -1), weights, names)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -592,7 +607,7 @@ class EvolvedMLPClassifier(ClassifierMixin, EvolvedNetwork):
         if y.dtype.kind == "O" and all(isinstance(label, bool) for label in y.flat):
             y = y.astype(bool)  # scikit-learn knows no other objects than strings
         check_classification_targets(y)
-        X, y, weights = _counting_samples(X, column_or_1d(y, warn=True), sample_weight)
+        X, y, weights = self._counting_samples(X, column_or_1d(y, warn=True), sample_weight)
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
@@ -631,7 +646,7 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evol
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train the network to give back X (K, d)."""
         X = self._validated(X, order="C")
-        X, _, weights = _counting_samples(X, X, sample_weight)
+        X, _, weights = self._counting_samples(X, X, sample_weight)
         return self._fit(X, X, weights, self._feature_names)
 
     @property

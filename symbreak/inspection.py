@@ -32,7 +32,7 @@ class Score:
     """How good a model is on some samples, which count by their weights.
 
     Attributes:
-        n: Number of samples.
+        n: Number of rows, those included that are equal.
         error: ``Model.error``: share misclassified, or mean squared error in normalised targets.
         rmse: Root of the mean squared error (q,) in the units of the targets; empty for classes.
         r2: Coefficient of determination (q,), NaN where a target is constant; empty for classes.
@@ -108,25 +108,22 @@ def scores(model: Model, problem: Problem) -> dict[str, Score]:
 def _score(model: Model, problem: Problem, data: Dataset) -> Score:
     """The score on one data set, weighted; the model may have been scaled by other data."""
     outputs = model.outputs(problem.inputs.undo(data.X))
-    n_effective = float(len(data))
-    if data.weights is not None:
-        n_effective = data.total_weight**2 / np.sum(data.weights**2)
     if model.classes:
         wrong = outputs.argmax(axis=1) != data.y.argmax(axis=1)
         error = float(np.average(wrong, weights=data.weights))
-        spread = np.sqrt([error * (1 - error) / n_effective])
-        return Score(len(data), error, np.empty(0), np.empty(0), spread)
+        spread = np.sqrt([error * (1 - error) / data.n_effective])
+        return Score(data.n_rows, error, np.empty(0), np.empty(0), spread)
     residuals = (outputs - problem.targets.undo(data.y)) / problem.targets.scale
     squares = np.average(residuals**2, axis=0, weights=data.weights)
     mean = np.average(data.y, axis=0, weights=data.weights)
     variance = np.average((data.y - mean) ** 2, axis=0, weights=data.weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         r2 = np.where(variance > 0, 1 - squares / variance, np.nan)
-    spread = np.average((residuals**2 - squares) ** 2, axis=0, weights=data.weights) / n_effective
+    spread = np.average((residuals**2 - squares) ** 2, axis=0, weights=data.weights)
     rmse, tiny = np.sqrt(squares), np.finfo(float).tiny
-    spread = np.sqrt(spread) / np.maximum(2 * rmse, tiny)
+    spread = np.sqrt(spread / data.n_effective) / np.maximum(2 * rmse, tiny)
     scale = problem.targets.scale
-    return Score(len(data), float(squares.mean()), scale * rmse, r2, scale * spread)
+    return Score(data.n_rows, float(squares.mean()), scale * rmse, r2, scale * spread)
 
 
 def is_constant(model: Model, problem: Problem) -> bool:

@@ -144,11 +144,17 @@ def test_intervals_of_a_linear_model_are_those_of_the_jackknife():
     assert (low + high) / 2 == pytest.approx(ends.mean(axis=1), abs=0.02)
 
 
-def test_a_sample_that_counts_twice_is_like_two():
+def test_a_sample_that_counts_twice_is_like_two_and_rows_are_those_of_the_table():
     X, y = table(40)
-    once = trained(np.vstack([X, X]), np.append(y, y)).model
-    twice = trained(X, y, weights=np.full(40, 2.0)).model
-    assert once.to_json() == twice.to_json()
+    repeated = trained(np.vstack([X, X]), np.append(y, y)).model
+    weighted = trained(X, y, weights=np.full(40, 2.0)).model
+    assert repeated.to_json() != weighted.to_json()
+    for one, other in zip(repeated.predict(X, True), weighted.predict(X, True), strict=True):
+        assert one.tobytes() == other.tobytes()
+    for name, many in recorded_scores(repeated).items():
+        few = recorded_scores(weighted)[name]
+        assert (many.n, few.n) == (80, 40)
+        assert many.spread == pytest.approx(few.spread / np.sqrt(2))
 
 
 def test_optima_that_disagree_make_the_band_wider():

@@ -167,10 +167,11 @@ def test_weights_are_repetitions_and_the_order_of_samples_means_nothing(estimato
 
 def test_merging_keeps_every_different_sample_once():
     X = np.array([[1.0, 2], [0, 2], [1, 2], [1, 2], [-0.0, 2]])
-    rows, weights = merge_samples(X, np.array(list("aabaa")), np.array([1, 2, 4, 8, 16.0]))
+    rows, weights, counts = merge_samples(X, np.array(list("aabaa")), np.array([1, 2, 4, 8, 16.0]))
     found = {(tuple(X[row]), "aabaa"[row]): w for row, w in zip(rows, weights, strict=True)}
     assert found == {((1, 2), "a"): 9, ((0, 2), "a"): 18, ((1, 2), "b"): 4}
-    assert merge_samples(X[:2], np.array(["a", "b"]), None)[1] is None
+    assert sorted(counts) == [1, 2, 2]
+    assert merge_samples(X[:2], np.array(["a", "b"]), None)[1:] == (None, None)
 
 
 @quickly

@@ -7,8 +7,6 @@ from rich.console import Console
 from rich.table import Table
 
 from symbreak import Problem, RunRecord
-from symbreak._support.checks import Array
-from symbreak._support.words import few
 from symbreak.cli._console import console, plain, shown
 from symbreak.inspection import LEFT_OUT, Score
 from symbreak.models import Model
@@ -20,13 +18,6 @@ NARROW = ("MSE", "wrong", "evals", "conv.", "seconds")
 WITH_RIDGE = "MSE + ridge"
 #: A terminal wraps what is too wide for it; rich would cut it.
 NARROWEST = 60
-#: A value so many interquartile ranges from the quartiles, and so many times as far from them as
-#: the next ones, may be no measurement.
-FAR, GAP = 50, 20
-#: What often stands for a missing value is none so many ranges away, if all others are nearer.
-CODES, FAR_CODE = (99.0, 999.0, 9_999.0, 99_999.0, 999_999.0), 5
-#: A range that is this part of its ends is rounding.
-SAME = 1e-9
 #: Sets of samples whose errors say something of new ones.
 UNSEEN = (LEFT_OUT, "test", "this table")
 #: More targets are summed up.
@@ -154,47 +145,3 @@ def print_scores(model: Model, found: dict[str, Score], method: str = "") -> Non
         console.print("There is no R2 of a target that is the same in all rows.")
     if several and len(names) > MAX_TARGETS:
         console.print(f"and {len(names) - MAX_TARGETS:,} more targets")
-
-
-def print_extremes(problem: Problem) -> None:
-    """A line on columns of a file with a value far from all others, if there are any."""
-    extremes: dict[str, float] = {}
-    sets = problem.parts.values()
-    for names, values in (
-        (problem.feature_names, problem.inputs.undo(np.concatenate([data.X for data in sets]))),
-        (problem.target_names, problem.targets.undo(np.concatenate([data.y for data in sets]))),
-    ):
-        found = {name: extreme_value(column) for name, column in zip(names, values.T, strict=False)}
-        extremes |= {name: value for name, value in found.items() if value is not None}
-    for name, value in list(extremes.items())[:1]:
-        others = [other for other in extremes if other != name]
-        verb = "has" if len(others) == 1 else "have"
-        also = f"; so {verb} {shown(few(others))}" if others else ""
-        console.print(
-            f"{shown(name)} has a value of {value:g} far from all others{also}; is it a code for "
-            "missing, or a slip?"
-        )
-
-
-def extreme_value(values: Array) -> float | None:
-    """The value of a column (K,) that is farthest from all others, if that is very far; else None.
-
-    Very far is beyond ``FAR`` interquartile ranges from the quartiles, and ``GAP`` times as far as
-    the next ones: a tail that is merely heavy has values all the way. A column that is mostly the
-    same has no range, and many values far away are no exceptions.
-    """
-    low, high = np.quantile(values, [0.25, 0.75])
-    width = high - low
-    if width <= SAME * max(abs(low), abs(high)):
-        return None
-    distances = np.maximum(low - values, values - high)
-    codes = np.isin(np.abs(values), CODES) & (distances > FAR_CODE * width)
-    if codes.any() and (distances[~codes] <= FAR_CODE * width).all():
-        return float(values[codes][0])
-    order = np.argsort(distances)
-    ladder = np.maximum(distances[order], width)
-    steps = (ladder[1:] > FAR * width) & (ladder[1:] > GAP * ladder[:-1])
-    if not steps.any():
-        return None
-    apart = values[order[1 + int(np.argmax(steps)) :]]
-    return float(apart[-1]) if len(np.unique(apart)) <= max(3, len(values) // 100) else None

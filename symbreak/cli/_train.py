@@ -9,6 +9,7 @@ import math
 import shlex
 import sys
 import threading
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -177,7 +178,6 @@ def train_command(
     options["hidden"] = "auto" if chooses else None
     searches = all(polish_of(name, None) != "restarts" for name in names)  # whose sizes stay
     _say_what(problem, chooses=chooses and previous is None and not searches)
-    _scores.print_extremes(problem)
     stop = threading.Event()
     with deferred_interrupts(stop.set):
         found = []
@@ -272,7 +272,9 @@ def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None)
         given[key] = list(itertools.chain(*names))
     if previous is not None:
         _same_columns(given, table, previous)
-    problem = read_problem(table, name=path.name, seed=seed, **{"task": "auto", **given})
+    with warnings.catch_warnings(record=True) as outliers:
+        warnings.simplefilter("always")
+        problem = read_problem(table, name=path.name, seed=seed, **{"task": "auto", **given})
     found = "given" if "task" in given else "recognised, --task changes it"
     goals = problem.target_names or given["targets"] or default_targets(table, given["ignore"])
     goal = ", ".join(goals)
@@ -283,6 +285,8 @@ def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None)
     )
     for line in problem.encoding.in_words if problem.encoding else ():
         console.print(shown(line))
+    for warning in outliers:
+        console.print(shown(warning.message))
     if "column 1" in problem.feature_names:  # what spreadsheets and frames put first
         console.print("column 1 has no name; if it only counts rows, use --ignore 'column 1'")
     return problem
@@ -336,14 +340,14 @@ def _say_what(problem: Problem, *, chooses: bool) -> None:
         console.print(f"[bold]{shown(problem.name)}[/bold]  {shown(problem.description)}")
     if chooses:
         console.print(
-            f"{counted(len(problem.train), 'sample')}, {counted(net.n_inputs, 'input')}; the "
+            f"{counted(problem.train.n_rows, 'sample')}, {counted(net.n_inputs, 'input')}; the "
             "number of hidden neurons is chosen, --hidden 5 sets it"
         )
         return
     n_parameters = net.dim + (net.hidden[-1] + problem.output_shift) * net.n_outputs
     console.print(
         f"{net} network, {n_parameters:,} parameters ({net.dim:,} of them searched), "
-        f"{len(problem.train):,} samples; every network has {net.replicas_in_words} replicas"
+        f"{problem.train.n_rows:,} samples; every network has {net.replicas_in_words} replicas"
     )
 
 

@@ -24,12 +24,14 @@ from symbreak._support.checks import (
 class Dataset:
     """Samples: inputs ``X`` (K, d) and targets ``y`` (K, q).
 
-    Positive ``weights`` (K,) say how much each counts; None means alike.
+    Positive ``weights`` (K,) say how much each counts; None means alike. ``counts`` (K,) say how
+    many equal rows were merged into each; None means one.
     """
 
     X: Array
     y: Array
     weights: Array | None = None
+    counts: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("X", "y"):
@@ -47,7 +49,20 @@ class Dataset:
 
     def __getitem__(self, rows: slice | Mask) -> Dataset:
         weights = None if self.weights is None else self.weights[rows]
-        return Dataset(self.X[rows], self.y[rows], weights)
+        counts = None if self.counts is None else self.counts[rows]
+        return Dataset(self.X[rows], self.y[rows], weights, counts)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there were before equal ones were merged."""
+        return len(self) if self.counts is None else int(self.counts.sum())
+
+    @property
+    def n_effective(self) -> float:
+        """How many rows of equal weight say as much of a mean (Kish); those merged weigh alike."""
+        weights = np.ones(len(self)) if self.weights is None else self.weights
+        counts = np.ones(len(self)) if self.counts is None else self.counts
+        return float(self.total_weight**2 / np.sum(weights**2 / counts))
 
     @property
     def total_weight(self) -> float:
@@ -176,8 +191,10 @@ def sample_weights(weights: ArrayLike, n: int, part: str = "train") -> Array:
 
 def merge_samples(
     X: Array, y: NDArray[Any], weights: Array | None
-) -> tuple[IntArray, Array | None]:
-    """Rows to keep, in an order of their own, and their weights; None if all count once.
+) -> tuple[IntArray, Array | None, Array | None]:
+    """Rows to keep, in an order of their own, their weights, and of how many rows each is made.
+
+    Both are None if they are 1 for all.
 
     Equal samples become one, with the sum of their weights. So neither the order of samples, nor
     repeating one instead of giving it more weight, changes a bit of what is trained on them.
@@ -190,8 +207,11 @@ def merge_samples(
     same = [(Z[before[alike]] == Z[after[alike]]).all(axis=1) for Z in (X, Y)]
     is_first = np.ones(len(rows), dtype=np.bool_)
     is_first[alike + 1] = ~(same[0] & same[1])
-    merged = np.bincount(np.cumsum(is_first) - 1, None if weights is None else weights[rows])
-    return rows[is_first], None if np.all(merged == 1) else merged.astype(np.float64)
+    groups = np.cumsum(is_first) - 1
+    counts = np.bincount(groups).astype(np.float64)
+    merged = counts if weights is None else np.bincount(groups, weights[rows])
+    weights = None if np.all(merged == 1) else merged.astype(np.float64)
+    return rows[is_first], weights, None if np.all(counts == 1) else counts
 
 
 def _row_keys(*parts: NDArray[Any]) -> NDArray[np.uint64]:

@@ -14,6 +14,7 @@ from symbreak._support.checks import check_choice, check_flag, check_path, check
 from symbreak.problems._array_tables import read_npz, read_parquet
 from symbreak.problems._division import divide
 from symbreak.problems._encoding import Encoding
+from symbreak.problems._outliers import warn_of_outliers
 from symbreak.problems._problem import Problem, Task
 from symbreak.problems._tables import Table, check_known, is_number, kind_of
 from symbreak.problems._text_tables import read_excel, read_text
@@ -79,7 +80,8 @@ def read_problem(
     """Make a problem of a data file.
 
     Inputs that are text, dates or missing become numbers by an ``Encoding``, which is learned from
-    the training rows. Rows without a target are left out, and counted in the description.
+    the training rows. Rows without a target are left out, and counted in the description. A
+    warning names columns with a value far from all others.
 
     Args:
         data: What ``read_table`` reads, or what it returns.
@@ -125,6 +127,9 @@ def read_problem(
     raw = table.raw(inputs, *kinds)
     task, y = _read_targets(table, outputs, task)
     labels = y if task == "classification" else None
+    columns = raw if labels is not None else raw | dict(zip(outputs, y.T, strict=True))
+    numeric = {name: values for name, values in columns.items() if values.dtype.kind == "f"}
+    warn_of_outliers(numeric, rows=table.rows)
     rows = divide(seed, len(y), validation, test, labels)
     if labels is not None:
         _check_several(table, outputs[0], labels)
@@ -141,6 +146,7 @@ def read_problem(
         validation=parts.get("validation"),
         test=parts.get("test"),
         name=name,
+        name_outliers=False,
         feature_names=tuple(feature.name for feature in rule.features),
         encoding=None if plain else rule,
         target_names=() if task == "classification" else tuple(outputs),

@@ -28,6 +28,7 @@ from symbreak._support.frames import column_names, take_columns
 from symbreak.activations import TANH, Activation, find_activation
 from symbreak.problems._data import Dataset, Scaling, merge_samples, sample_weights
 from symbreak.problems._encoding import Encoding
+from symbreak.problems._outliers import named_columns, warn_of_outliers
 from symbreak.topology import Topology, check_solved
 
 Task = Literal["regression", "autoencoding", "classification"]
@@ -136,7 +137,7 @@ class Problem:
             )
 
     def __repr__(self) -> str:
-        samples = "/".join(str(len(part)) for part in self.parts.values())
+        samples = "/".join(str(part.n_rows) for part in self.parts.values())
         return f"Problem({self.name!r}, {self.topology}, {self.task}, {samples} samples)"
 
     @property
@@ -180,6 +181,7 @@ class Problem:
         test: Sequence[Any] | None = None,
         name: str = "data",
         merge: bool = True,
+        name_outliers: bool = True,
         **settings: Any,
     ) -> Problem:
         """Make a problem of inputs X (K, d) and targets y, normalised here.
@@ -192,7 +194,8 @@ class Problem:
 
         Equal training samples are merged and counted, in an order of their own: neither the order
         of samples, nor repeating one instead of giving it more weight, changes a bit of what is
-        trained on them. ``merge=False`` leaves them as they are.
+        trained on them. ``merge=False`` leaves them as they are. A warning names columns of the
+        training samples that have a value far from all others, unless ``name_outliers=False``.
         """
         check_choice("task", task, get_args(Task))
         labels = _classes(y) if task == "classification" else None
@@ -202,9 +205,15 @@ class Problem:
                 raise unknown("setting of a problem", setting, known)
         names = column_names(X), column_names(y)
         first_X, first_y, _ = _samples("train", (X, y), labels, names)
+        if name_outliers:
+            columns = named_columns(first_X, names[0], "x")
+            if labels is None:
+                columns |= named_columns(first_y, names[1], "y")
+            warn_of_outliers(columns)
         w = None if weights is None else sample_weights(weights, len(first_X))
+        counts = None
         if merge:
-            rows, w = merge_samples(first_X, first_y, w)
+            rows, w, counts = merge_samples(first_X, first_y, w)
             first_X, first_y = (np.ascontiguousarray(a[rows]) for a in (first_X, first_y))
             inputs = Scaling.fit_in_place(first_X, w)
         else:
@@ -236,7 +245,7 @@ class Problem:
             name,
             Topology(sizes, find_activation(activation)),
             task,
-            Dataset(first_X, first_y, w),
+            Dataset(first_X, first_y, w, counts),
             part("validation", validation),
             part("test", test),
             inputs=inputs,

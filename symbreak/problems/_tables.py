@@ -68,6 +68,12 @@ class Table:
         """Names of the columns."""
         return tuple(self.columns)
 
+    @property
+    def rows(self) -> IntArray:
+        """Where the samples (K,) stand in the file."""
+        n_rows = len(next(iter(self.columns.values())))
+        return np.arange(1, n_rows + 1) if self.lines is None else self.lines
+
     def numbers(self, names: Sequence[str], advice: str = LEAVE_OUT) -> Array:
         """Columns (K, n) of finite numbers; one of nothing but booleans holds 1 and 0.
 
@@ -132,8 +138,7 @@ class Table:
     def take(self, rows: Mask) -> Table:
         """The table of some rows."""
         columns = {name: column[rows] for name, column in self.columns.items()}
-        lines = np.arange(1, len(rows) + 1) if self.lines is None else self.lines
-        return replace(self, columns=columns, lines=lines[rows])
+        return replace(self, columns=columns, lines=self.rows[rows])
 
     def _is_numeric(self, name: str) -> bool:
         """Whether most of what is not missing is a number, or all of it is a boolean."""
@@ -165,9 +170,8 @@ class Table:
         faults = []
         for name, chosen in bad.items():
             places = np.flatnonzero(chosen)
-            rows = places + 1 if self.lines is None else self.lines[places]
             cells, found = self.cells(name) if len(places) else [], defaultdict(list)
-            for i, row in zip(places.tolist(), rows.tolist(), strict=True):
+            for i, row in zip(places.tolist(), self.rows[places].tolist(), strict=True):
                 kind = kind_of(str(cells[i]))
                 says = "" if kind == MISSING_VALUES else f" ({str(cells[i])[:30]!r})"
                 found[kind].append(f"row {row}{says}")

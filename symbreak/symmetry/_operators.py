@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +25,7 @@ from symbreak._support.checks import (
     shown,
 )
 from symbreak.symmetry._chain import choices
-from symbreak.topology import Topology, check_topology
+from symbreak.topology import Entry, Topology, check_topology
 
 #: More replicas than this are not enumerated: memory and time grow with them.
 MAX_REPLICAS = 1_000_000
@@ -46,7 +45,7 @@ def flip(theta: Array, topology: Topology, layer: int, neuron: int) -> Array:
             f"neurons of a {topology} network cannot be flipped, since {topology.activation} is "
             "not odd; they can be swapped."
         )
-    out = _checked(theta, topology.dim, f" for a {topology} network").copy()
+    out = _checked(theta, topology.dim).copy()
     out[..., topology.blocks[layer][neuron]] *= -1
     return out
 
@@ -55,7 +54,7 @@ def swap(theta: Array, topology: Topology, layer: int, j: int, k: int) -> Array:
     """Permutation symmetry ``P_jk^l``: exchange two neurons of a layer (Eq. 14)."""
     _check_neurons(topology, layer, j, k)
     block = topology.blocks[layer]
-    theta = _checked(theta, topology.dim, f" for a {topology} network")
+    theta = _checked(theta, topology.dim)
     out = theta.copy()
     out[..., block[[j, k]]] = theta[..., block[[k, j]]]
     return out
@@ -147,35 +146,30 @@ def symmetry_table(topology: Topology) -> tuple[NDArray[np.int32], NDArray[np.in
     sources = np.arange(topology.dim, dtype=np.int32)[None]
     signs = np.ones((1, topology.dim), dtype=np.int8)
     for block in topology.blocks:  # symmetries of different layers commute
-        layer_sources, layer_signs = _layer_table(block, topology.dim, topology.signed)
-        signs = (layer_signs[:, None] * signs[:, layer_sources].swapaxes(0, 1)).reshape(
-            -1, topology.dim
-        )
-        sources = sources[:, layer_sources].swapaxes(0, 1).reshape(-1, topology.dim)
+        orders, flips = choices(len(block), topology.signed)
+        flipped = np.ones((len(orders), topology.dim), dtype=np.int8)
+        flipped[:, block] = flips[:, :, None]
+        sources = _in_orders(sources, block, orders)
+        signs = _in_orders(signs, block, orders) * np.repeat(flipped, len(signs), axis=0)
     return sources, signs
 
 
-def _layer_table(
-    block: IntArray, dim: int, signed: bool
-) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-    """The table for the ``2^N N!`` symmetries of one layer, or ``N!`` without flips."""
-    orders, flips = choices(len(block), signed)
-    sources = np.tile(np.arange(dim, dtype=np.int32), (len(orders), 1))
-    signs = np.ones_like(sources, dtype=np.int8)
-    sources[:, block] = block[orders]
-    signs[:, block] = flips[:, :, None]
-    return sources, signs
+def _in_orders(table: NDArray[Entry], block: IntArray, orders: IntArray) -> NDArray[Entry]:
+    """Rows (n, D) with one layer's neurons in each order (o, N): (o n, D), order by order."""
+    tables = np.tile(table, (len(orders), 1, 1))
+    tables[:, :, block] = table[:, block[orders]].swapaxes(0, 1)
+    return tables.reshape(-1, table.shape[1])
 
 
-def _checked(theta: ArrayLike, dim: int, what: str = "") -> Array:
+def _checked(theta: ArrayLike, dim: int) -> Array:
     array = check_vectors(theta, f"(..., {dim})", "theta")
     if array.shape[-1:] != (dim,):
-        raise ValueError(f"theta must have shape (..., D) = (..., {dim}){what}, got {array.shape}.")
+        raise ValueError(f"theta must have shape (..., D) = (..., {dim}), got {array.shape}.")
     check_finite("theta", array)
     return array
 
 
-def _are_signs(sign: NDArray[Any]) -> bool:
+def _are_signs(sign: NDArray[np.generic]) -> bool:
     return sign.dtype.kind in "if" and bool((np.abs(sign) == 1).all())
 
 

@@ -35,19 +35,20 @@ from symbreak.symmetry._alignment import (
 )
 from symbreak.topology import Topology
 
-_ODD, _NEITHER = ("swap", "flip"), ("swap",)
-_COMPLEMENT = ("swap", "flip into the bias of what reads it")
-
 #: What can be done to a hidden neuron without changing what its network computes, by activation.
 #: Swaps and flips are undone by alignment; the others are not.
 SYMMETRIES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("tanh", "softsign", "arctan", "erf", "hardtanh", "tanhshrink"), _ODD),
-    "sin": (*_ODD, "shift its bias by a multiple of pi"),
-    **dict.fromkeys(("identity", "linear"), (*_ODD, "mix with others of its layer")),
-    **dict.fromkeys(("relu", "leaky_relu"), (*_NEITHER, "scale")),
-    **dict.fromkeys(("logistic", "sigmoid", "hardsigmoid"), _COMPLEMENT),
-    **dict.fromkeys(("elu", "selu", "celu", "gelu", "silu", "mish", "softplus"), _NEITHER),
-    "cos": (*_NEITHER, "flip what it reads alone"),
+    name: tuple(symmetries)
+    for names, *symmetries in (
+        ("tanh softsign arctan erf hardtanh tanhshrink", "swap", "flip"),
+        ("sin", "swap", "flip", "shift its bias by a multiple of pi"),
+        ("identity linear", "swap", "flip", "mix with others of its layer"),
+        ("relu leaky_relu", "swap", "scale"),
+        ("logistic sigmoid hardsigmoid", "swap", "flip, and add its weights to the next biases"),
+        ("elu selu celu gelu silu mish softplus", "swap"),
+        ("cos", "swap", "flip its incoming weights alone"),
+    )
+    for name in names.split()
 }
 LAYOUTS = ("auto", "inputs-by-outputs", "outputs-by-inputs")
 
@@ -169,10 +170,9 @@ def read(network: Any, activation: str | None = None, layout: str = "auto") -> P
     if hasattr(network, "state_dict"):
         return _read_sequential(network)
     if isinstance(network, Mapping):
-        values = list(network.values())
-        keys = list(network)
+        arrays, names = list(network.values()), list(network)
         return _from_arrays(
-            values, activation, layout, lambda new: dict(zip(keys, new, strict=True))
+            arrays, activation, layout, lambda new: dict(zip(names, new, strict=True))
         )
     if isinstance(network, list | tuple):
         return _from_arrays(network, activation, layout, list)
@@ -245,10 +245,10 @@ def _read_mlp(mlp: Any) -> Parameters:
 def _read_sequential(network: Any) -> Parameters:
     modules = list(network) if isinstance(network, Iterable) else [network]
     names = [type(module).__name__ for module in modules]
-    linear = [module for module in modules if type(module).__name__ == "Linear"]
-    last = len(names) - names[::-1].index("Linear") if linear else 0  # what follows has no part
+    n_layers = names.count("Linear")
+    last = len(names) - names[::-1].index("Linear") if n_layers else 0  # what follows has no part
     between = [name for name in names[:last] if name not in ("Linear", "Dropout", "Flatten")]
-    if len(linear) < 2 or not all(map(_symmetries, between)):
+    if n_layers < 2 or not all(map(_symmetries, between)):
         raise ValueError(
             "a PyTorch network must be a Sequential of Linear layers with known activations "
             f"between them, got {shown(names)}; known: {', '.join(SYMMETRIES)}."
@@ -256,23 +256,20 @@ def _read_sequential(network: Any) -> Parameters:
     # What all layers have: neurons are not flipped if one activation is not odd.
     activation = min(between or ["identity"], key=lambda name: "flip" in _symmetries(name))
 
+    state = network.state_dict()
+
     def rebuild(tensors: list[Any]) -> Any:
         new = copy.deepcopy(network)
-        layers = [module for module in new if type(module).__name__ == "Linear"]
-        for layer, weight in zip(layers, tensors, strict=False):
-            layer.weight.data = weight
-        for layer, bias in zip(layers, tensors[len(layers) :], strict=False):
-            layer.bias.data = bias
+        new.load_state_dict(dict(zip(state, tensors, strict=True)))
         return new
 
-    tensors = [m.weight.data for m in linear] + [m.bias.data for m in linear if m.bias is not None]
-    return _from_arrays(tensors, activation, "outputs-by-inputs", rebuild)
+    return _from_arrays(list(state.values()), activation, "outputs-by-inputs", rebuild)
 
 
-def _symmetries(activation: object) -> tuple[str, ...]:
+def _symmetries(activation: str | None) -> tuple[str, ...]:
     """The symmetries of an activation, however it is spelled; empty if it is not known."""
     plain = {known.replace("_", ""): row for known, row in SYMMETRIES.items()}
-    return plain.get(activation.lower().replace("_", ""), ()) if isinstance(activation, str) else ()
+    return plain.get(str(activation).lower().replace("_", ""), ())
 
 
 def _from_arrays(
@@ -336,9 +333,11 @@ def places_of(
     sizes, kind = (rows[0][1], *(n for n, _ in rows)), find_activation(same_symmetries)
     topology = Topology(sizes, kind, outputs="searched", biases=bool(biases))
     layers = topology.layers(np.arange(topology.dim))
-    weights = [layer[:, :m] for layer, (_, m) in zip(layers, rows, strict=True)]
-    places = {2: iter([w.T if transposed else w for w in weights])}
-    places[1] = iter([layer[:, -1] for layer in layers])
+    weights = (layer[:, :m] for layer, (_, m) in zip(layers, rows, strict=True))
+    places = {
+        2: (w.T if transposed else w for w in weights),
+        1: (layer[:, -1] for layer in layers),
+    }
     return topology, [next(places[len(shape)]) for shape in shapes]
 
 

@@ -146,7 +146,7 @@ def test_what_is_no_topology_is_refused(wrong):
 
 
 def test_a_vector_of_another_network_is_refused():
-    with pytest.raises(ValueError, match=r"theta must have shape .* = \(..., 2\) for a 1-1-1"):
+    with pytest.raises(ValueError, match=r"theta must have shape .* = \(..., 2\)"):
         flip(np.zeros(3), Topology.parse("1-1-1"), 0, 0)
 
 

@@ -1,4 +1,8 @@
-"""Slow, obvious twins of the symmetries and of breaking them; conventions of ``reference.py``."""
+"""Slow, obvious twins of the symmetries and of breaking them; conventions of ``reference.py``.
+
+``anchor`` is the estimate of the global optimum, theta-hat; without ``signed`` neurons cannot be
+flipped.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,8 @@ from tests.reference import Array, Sizes, dimension, neuron_indices
 def blocks(sizes: Sizes) -> list[list[list[int]]]:
     """List where every symmetry relevant parameter block beta_n^l stands in theta (Eqs. 43, 44).
 
-    Args:
-        sizes: The layer sizes (N_1, ..., N_L).
-
     Returns:
-        ``blocks[layer][neuron]``: the neuron's own parameters, shift last, then the weights that
+        ``blocks[layer][neuron]``: the neuron's own parameters, bias last, then the weights that
         read it in the next hidden layer; in the last hidden layer only its own.
     """
     hidden = len(sizes) - 2
@@ -61,10 +62,6 @@ def symmetry_matrices(sizes: Sizes, signed: bool = True) -> list[Array]:
     Multiplies flips and swaps with what was found before until nothing new appears; for small
     networks only.
 
-    Args:
-        sizes: The layer sizes (N_1, ..., N_L).
-        signed: Whether neurons can be flipped, as those with an odd activation.
-
     Returns:
         Every (D, D) matrix of the group once, the identity first.
     """
@@ -85,21 +82,21 @@ def symmetry_matrices(sizes: Sizes, signed: bool = True) -> list[Array]:
 
 
 def rule_1(theta: Array, sizes: Sizes) -> Array:
-    """Flip every neuron whose shift is negative (rule-1 of Sec. 4; Lemma 5.1, Eqs. 23 and 27)."""
+    """Flip every neuron whose bias is negative (rule-1 of Sec. 4; Lemma 5.1, Eqs. 23 and 27)."""
     theta = np.array(theta, dtype=float)
     for layer in range(len(sizes) - 2):
         for neuron in range(sizes[layer + 1]):
-            shift = neuron_indices(sizes, layer, neuron)[-1]
-            if theta[shift] < 0.0:
+            bias = neuron_indices(sizes, layer, neuron)[-1]
+            if theta[bias] < 0.0:
                 theta = flip_matrix(sizes, layer, neuron) @ theta
     return theta
 
 
 def rule_2(theta: Array, sizes: Sizes) -> Array:
-    """Sort the neurons of every hidden layer by ascending shift (rule-2 of Sec. 4; paper-notes 10).
+    """Sort the neurons of every hidden layer by ascending bias (rule-2 of Sec. 4; paper-notes 10).
 
     Eq. 32 of Lemma 5.3, applied to neighbours until none is out of order. Neurons with equal
-    shifts keep their order.
+    biases keep their order.
     """
     theta = np.array(theta, dtype=float)
     for layer in range(len(sizes) - 2):
@@ -138,14 +135,8 @@ def algorithm_1(
 ) -> tuple[Array, bool]:
     """Break symmetry by Algorithm 1: the flips of all layers, then one swap per layer.
 
-    Follows paper-notes 6: layers in order, each looking at what the one before it left.
-
-    Args:
-        theta: The candidate, D parameters.
-        anchor: The estimate of the global optimum, theta-hat.
-        sizes: The layer sizes (N_1, ..., N_L).
-        pairs: Per hidden layer the two neurons (m, n) that may swap; None where there is one.
-        signed: Whether neurons can be flipped.
+    Follows paper-notes 6: layers in order, each looking at what the one before it left. ``pairs``
+    are per hidden layer the two neurons (m, n) that may swap; None where there is one.
 
     Returns:
         The candidate after breaking, and whether an operator was applied.
@@ -177,12 +168,6 @@ def algorithm_1(
 def nearest_replica(theta: Array, anchor: Array, sizes: Sizes, signed: bool = True) -> Array:
     """Find the replica of theta nearest to the anchor by trying all (Eq. 38).
 
-    Args:
-        theta: The candidate, D parameters.
-        anchor: The estimate of the global optimum.
-        sizes: The layer sizes (N_1, ..., N_L) of a small network.
-        signed: Whether neurons can be flipped.
-
     Returns:
         The nearest replica; theta itself if none is strictly nearer.
     """
@@ -198,11 +183,6 @@ def nearest_replica(theta: Array, anchor: Array, sizes: Sizes, signed: bool = Tr
 
 def assignment_sweeps(theta: Array, anchor: Array, sizes: Sizes) -> Array:
     """Match the neurons of one layer after the other to the anchor's, until none changes.
-
-    Args:
-        theta: The candidate, D parameters.
-        anchor: The estimate of the global optimum.
-        sizes: The layer sizes (N_1, ..., N_L).
 
     Returns:
         A replica that no symmetry of a single layer brings nearer to the anchor.

@@ -75,6 +75,7 @@ bench: $(DEV_STAMP)  ## Speed against the floor and against peers
 	$(BIN)/python benchmarks/generation.py --json benchmarks/results/generation.json
 	$(BIN)/python benchmarks/peers.py --json benchmarks/results/peers.json
 	$(BIN)/python benchmarks/alignment.py --json benchmarks/results/alignment.json
+	$(BIN)/python benchmarks/aligned.py --json benchmarks/results/aligned.json
 	$(BIN)/python benchmarks/polish.py --json benchmarks/results/polish.json
 	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python scripts/update_readme.py

@@ -28,6 +28,7 @@ MOMENTS = {
         {"BUDGET": 4_000, "PAPER": ("sinc",), "WITHOUT_RIDGE": (), "TABLES": ()},
         "--repeats 1",
     ),
+    "aligned": ({"BUDGET": 40, "PROBLEMS": {"acrobot": (2,)}, "NETS": ONE}, "--repeats 2"),
     "alignment": (
         {"EVALUATIONS": 200, "STEPS": 2, "LARGE": "6-4-1", "MANY": 20}
         | {"problem_names": lambda: ["syn5", "sinc2d"]},

@@ -2,8 +2,11 @@
 
 import runpy
 
+import numpy as np
 import pytest
 
+from symbreak.control import control_fitness
+from symbreak.symmetry import align
 from tests.pages.blocks import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -11,7 +14,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SMALL = {
     "compare": {"budget": 400},
     "spirals": {"budget": 3_000},
-    "with_pycma": {"budget": 1_000, "repetitions": 1},
+    "ask_and_tell": {"budget": 300, "seeds": 1},
 }
 
 
@@ -29,7 +32,8 @@ def test_examples_are_short_and_listed():
     listed = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
     assert 6 <= len(EXAMPLES) <= 12
     for path in EXAMPLES:
-        assert len(path.read_text(encoding="utf-8").splitlines()) < 45, path
+        most = 110 if path.stem == "ask_and_tell" else 45  # which is four
+        assert len(path.read_text(encoding="utf-8").splitlines()) < most, path
         assert f"({path.name})" in listed
 
 
@@ -38,3 +42,22 @@ def test_the_average_of_aligned_networks_is_as_good_as_they_are(tmp_path, capsys
     naive, aligned = (line.split() for line in capsys.readouterr().out.splitlines())
     assert float(naive[-1]) > 5 * float(naive[-4].strip(","))
     assert float(aligned[-1]) < 1.5 * float(aligned[-4].strip(","))
+
+
+@pytest.mark.parametrize("package", ["cma", "cmaes", "evosax", "pymoo"])
+@pytest.mark.filterwarnings("ignore")  # of the packages
+def test_networks_are_aligned_between_ask_and_tell_of_others(package):
+    pytest.importorskip(package)
+    searches = runpy.run_path(str(ROOT / "examples" / "ask_and_tell.py"))["SEARCHES"]
+    fitness, moved = control_fitness("acrobot", hidden=(3,)), []
+
+    def checked(networks, anchor):
+        aligned, _ = align(networks, np.array(anchor, dtype=float), fitness.topology)
+        assert fitness(aligned) == pytest.approx(fitness(networks))
+        moved.append(np.any(aligned != networks, axis=1).mean())
+        return aligned
+
+    search = searches[package](fitness, checked, 0)
+    costs = [next(search).min() for _ in range(20)]
+    assert min(costs) < costs[0]
+    assert max(moved) > 0

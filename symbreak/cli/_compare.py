@@ -22,7 +22,9 @@ MAX_NEURONS = 16
 
 
 def compare_command(
-    files: Annotated[list[Path], typer.Argument(help="Networks, all .json or all .npz files.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILES", help="Networks, all .json or all .npz files.")
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Save the aligned networks in this folder, by their names.")
     ] = None,

@@ -43,6 +43,7 @@ OPTIONS = {
     "hidden": "--hidden 5,3",
     "initial": "--from model.json",
     "n_networks": "--networks 4",
+    "method": "--method auto",
     "max_neurons": "--max-neurons 20",
     "validation": "--validation 0.2",
     "test": "--test 0.2",
@@ -101,9 +102,9 @@ def in_shell_words(text: str) -> str:
     """A message of the library, with options in the place of the arguments that it names."""
     flags = {name: example.partition(" ")[0] for name, example in OPTIONS.items()}
     text = re.sub(
-        rf"\b({'|'.join(flags)})=(['\"]?)(\w+)\2",
+        rf"\b({'|'.join(flags)})=(['\"]?)([\w-]+)\2",
         lambda found: f"{flags[found[1]]} {found[3]}".removesuffix(" True"),
-        text,
+        re.sub(r", or polish=.none.", "", text),  # which has no option
     )
     name, _, rest = text.partition(" ")
     if name not in flags:

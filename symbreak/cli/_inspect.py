@@ -54,15 +54,15 @@ def inspect_command(
     With --data also how good it is on that table, which is taken for new rows.
     """
     network = Model.load(model)
-    check_results(plot=plot, page=page)
     if page is not None and data is None:
         raise ValueError("--page needs a table to show the model with: --data FILE.")
+    check_results(plot=plot, page=page)
+    problem = None if data is None else problem_of(network, read_table(data))
     _print_facts(network)
     console.print(f"\n{drawing(network)}\n", markup=False)
     _print_sensitivity(network)
-    found, problem = recorded_scores(network), None
-    if data is not None:
-        problem = problem_of(network, read_table(data))
+    found = recorded_scores(network)
+    if problem is not None:
         found["this table"] = scores(network, problem)["training"]
     if found:
         console.print()

@@ -36,10 +36,14 @@ FILL_IN = "The model reads these columns: fill in the numbers, or leave the rows
 def predict_command(
     model: ModelFile,
     data: Annotated[
-        Path, typer.Argument(help="A .csv, .csv.gz, .tsv, .xlsx, .parquet or .npz file.")
+        Path,
+        typer.Argument(
+            metavar="TABLE", help="A .csv, .csv.gz, .tsv, .xlsx, .parquet or .npz file."
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Write this CSV file (default: standard output)")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write this CSV file (default: standard output)"),
     ] = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Write a score, or probability, of each class too.")

@@ -19,7 +19,9 @@ TASKS = {"regression": "regress", "autoencoding": "autoenc", "classification": "
 
 
 def problems_command(
-    name: Annotated[str | None, typer.Argument(help="One problem; all of them if left.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="PROBLEM", help="One problem; all of them if left.")
+    ] = None,
     plot: Annotated[Path | None, file_option("Draw the problem's data")] = None,
     data_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the data.")] = 0,
     imports: Imports = None,

@@ -20,7 +20,10 @@ REFRESH = 10  # seconds between looks of an open page
 
 def report_command(
     stores: Annotated[
-        list[Path], typer.Argument(help="Stores such as study.db, and archives; reported together.")
+        list[Path],
+        typer.Argument(
+            metavar="STORES", help="Stores such as study.db, and archives; reported together."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the report; made if missing.")] = Path(
         "report"

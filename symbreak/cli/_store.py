@@ -24,13 +24,15 @@ app = typer.Typer(
     add_completion=False,
 )
 
-StorePath = Annotated[Path, typer.Argument(help="A store, such as study.db.")]
+StorePath = Annotated[Path, typer.Argument(metavar="STORE", help="A store, such as study.db.")]
 
 
 @app.command()
 def merge(
-    target: Annotated[Path, typer.Argument(help="Where to; made if it is missing.")],
-    sources: Annotated[list[Path], typer.Argument(help="The stores to join.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="STORE", help="Where to; made if it is missing.")
+    ],
+    sources: Annotated[list[Path], typer.Argument(metavar="STORES", help="The stores to join.")],
 ) -> None:
     """Join stores, such as those of shards; conflicting results are refused."""
     added = merge_stores(target, sources)
@@ -53,7 +55,9 @@ def check(store: StorePath) -> None:
 @app.command()
 def archive(
     store: StorePath,
-    folder: Annotated[Path, typer.Argument(help="Where to; made if missing, else added to.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Where to; made if missing, else added to.")
+    ],
 ) -> None:
     """Keep the results as small plain files that can be committed; a report reads them too."""
     with Store(store, create=False) as opened:

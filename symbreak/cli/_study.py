@@ -28,7 +28,9 @@ from symbreak.experiments._study import BUILT_IN
 
 
 def study_command(
-    study: Annotated[str, typer.Argument(help=f"A TOML file, or one of: {', '.join(BUILT_IN)}.")],
+    study: Annotated[
+        str, typer.Argument(metavar="STUDY", help=f"A TOML file, or one of: {', '.join(BUILT_IN)}.")
+    ],
     store: Annotated[Path, typer.Option(help="Where results go; made if missing.")] = Path(
         "study.db"
     ),

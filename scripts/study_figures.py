@@ -14,11 +14,10 @@ import pandas as pd
 from _differences import complete_families
 
 from symbreak.analysis import Results, convergence_chart, save_chart
-from symbreak.analysis._charts import part_convergence_charts, quartiles
+from symbreak.analysis._charts import PARTS, part_chart, quartiles
 from symbreak.analysis._lineup import ROLE_STYLES
-from symbreak.analysis._overview_charts import heat_map
 from symbreak.analysis._paper import PAPER_METHODS
-from symbreak.analysis._style import GREY, log_ticks, styled, titled
+from symbreak.analysis._style import FONT_SIZE, GREY, log_ticks, styled, titled
 from symbreak.experiments import Archive
 
 ROOT = Path(__file__).parent.parent
@@ -92,8 +91,40 @@ def table(results: Results) -> alt.TopLevelMixin:
     known, rows = complete_families(results)["problem"], results.summary
     rows = rows[rows["method"].isin(methods) & rows["problem"].isin(known)]
     about = ["50 runs each, divided by the worst of", "the family; the best is bold"]
-    chart = heat_map(rows, results.lineup).properties(title=titled("Mean errors", about))
+    problems, blocks = list(dict.fromkeys(rows["problem"])), []
+    for family in PAPER_METHODS:
+        names = results.lineup.short_names(family)
+        block = _cells(rows[rows["family"] == family], problems, names, first=not blocks)
+        blocks.append(block.properties(title=alt.TitleParams(family, frame="group")))
+    chart = styled(alt.hconcat(*blocks, spacing=8).properties(title=titled("Mean errors", about)))
     return chart.properties(padding={"left": 16, "right": 5, "top": 5, "bottom": 5})
+
+
+def _cells(
+    rows: pd.DataFrame, problems: list[str], names: dict[str, str], first: bool
+) -> alt.LayerChart:
+    """A coloured cell per problem and method with its number; dark is good, bold the best."""
+    cells = rows.assign(label=rows["method"].map(names))
+    cells["text"] = [f"{value:.2f}" for value in cells["normalised_mean"]]
+    labels = [name for method, name in names.items() if method in set(rows["method"])]
+    bare = {"title": None, "ticks": False, "domain": False}
+    top = alt.Axis(**bare, orient="top", labelAngle=-45, labelOverlap=False, minExtent=40)
+    base = alt.Chart(cells[["problem", "label", "text", "normalised_mean", "best"]]).encode(
+        x=alt.X("label:N", sort=labels, axis=top),
+        y=alt.Y("problem:N", sort=problems, axis=alt.Axis(**bare) if first else None),
+    )
+    shades = alt.Scale(domain=[0, 1], range=["#08507d", "#5d9cc4", "#dfe6eb"])
+    ink = alt.condition("datum.normalised_mean < 0.45", alt.value("#fff"), alt.value("#000"))
+    numbers = base.encode(text="text:N", color=ink)
+    bold = numbers.mark_text(fontSize=FONT_SIZE, fontWeight="bold")
+    layers = [
+        base.mark_rect(cornerRadius=2).encode(
+            color=alt.Color("normalised_mean:Q", scale=shades, legend=None)
+        ),
+        bold.transform_filter("datum.best === true"),
+        numbers.mark_text(fontSize=FONT_SIZE).transform_filter("datum.best !== true"),
+    ]
+    return alt.LayerChart(layer=layers, width=alt.Step(40), height=alt.Step(20))
 
 
 def convergence(results: Results) -> Iterator[tuple[Path, alt.TopLevelMixin]]:
@@ -107,8 +138,11 @@ def convergence(results: Results) -> Iterator[tuple[Path, alt.TopLevelMixin]]:
     ):
         styles = results.styles(family, problem)
         if results.facts[problem]["task"] == "classification":
-            chart = part_convergence_charts(results.part_errors, results.runs, problem, styles)
-            what = "error rates"
+            parts = [
+                _still(part_chart(results.part_errors, results.runs, problem, styles, part))
+                for part in PARTS
+            ]
+            chart, what = styled(alt.hconcat(*parts)), "error rates"
         else:
             chart, what = convergence_chart(results.curves, problem, styles), "training error"
         names = results.lineup.short_names(family)
@@ -116,6 +150,15 @@ def convergence(results: Results) -> Iterator[tuple[Path, alt.TopLevelMixin]]:
         ends = ", ".join(f"{names[m]} {medians[problem, m]:.2g}" for m in three)
         chart.title = titled(f"{problem}, {family}: {what}", f"in the end: {ends}")
         yield CURVES / f"{problem}-{family}.svg", chart
+
+
+def _still(chart: alt.LayerChart) -> alt.LayerChart:
+    """A chart of curves without what can be clicked or hovered, to stand beside others."""
+    line, *others, _ = chart.layer
+    for layer in (line, *others):
+        layer.transform = layer.params = alt.Undefined
+    still = alt.LayerChart(layer=[line, *others], width=chart.width * 4 // 9, height=chart.height)
+    return still.properties(title=chart.title.text.split()[0].lower())
 
 
 if __name__ == "__main__":

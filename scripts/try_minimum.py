@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[1]
 #: Where other packages are called. What is about pages, processes or pure Python is not here.
 FILES = {
-    "analysis": "charts claims fits idea_chart overview_charts report statistics tables",
+    "analysis": "charts claims fits idea_chart report statistics tables",
     "cli": "cli models",
     "experiments": "codec formats golden spec store",
     "optimizers": "cmaes de protocol",

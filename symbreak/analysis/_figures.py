@@ -1,13 +1,13 @@
-"""Charts as figures of a report: JSON for its page, and files beside it."""
+"""Charts as figures of a report: JSON for its page, and files that other processes draw."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -26,38 +26,72 @@ USUAL_FORMATS = ("svg", "pdf")
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart as JSON, with the name of its file and place.
+    """A chart with its place in a page.
 
     Attributes:
-        id: Name of its file, and of its place in the page.
+        id: Name of its files, and of its place in the page.
         spec: The chart as JSON.
         title: What it shows.
         caption: How to read it.
         wide: Whether it takes the room of two.
-        saved: Whether it becomes a file.
     """
 
     id: str
     spec: str
     title: str
-    caption: str = ""
-    wide: bool = False
-    saved: bool = True
+    caption: str
+    wide: bool
 
 
-def figure(
-    name: str,
-    chart: alt.TopLevelMixin,
-    caption: str = "",
-    *,
-    title: str = "",
-    wide: bool = False,
-    saved: bool = True,
-) -> Figure:
-    """A figure, by default with the title that its chart has."""
-    spec = chart.to_dict(validate=False)
-    text = json.dumps(spec, separators=(",", ":"), allow_nan=False)
-    return Figure(name, text, title or spec["title"]["text"], caption, wide, saved)
+@dataclass(frozen=True)
+class Figures:
+    """All figures of a report; each becomes files, in a process of ``pool`` if there is one."""
+
+    folder: Path
+    formats: Sequence[str] = ()
+    pool: Executor | None = None
+    made: list[Figure] = field(default_factory=list)
+    saving: list[Future[None]] = field(default_factory=list)
+
+    def add(
+        self,
+        name: str,
+        chart: alt.TopLevelMixin,
+        caption: str = "",
+        *,
+        title: str = "",
+        wide: bool = False,
+    ) -> Figure:
+        """A figure, by default with the title that its chart has."""
+        spec = chart.to_dict(validate=False)
+        text = json.dumps(spec, separators=(",", ":"), allow_nan=False)
+        figure = Figure(name, text, title or spec["title"]["text"], caption, wide)
+        self.made.append(figure)
+        if self.pool and self.formats:
+            self.saving.append(self.pool.submit(_save, text, self.folder / name, self.formats))
+        elif self.formats:
+            _save(text, self.folder / name, self.formats)
+        return figure
+
+    def wait(self) -> None:
+        """Wait for the files; raises what went wrong."""
+        for one in self.saving:
+            one.result()
+
+
+def _save(text: str, path: Path, formats: Sequence[str]) -> None:
+    """Files of a chart, whole or not at all; what somebody has linked there is left alone."""
+    spec = json.loads(text)
+    spec["config"] = {**spec.get("config", {}), "aria": False}  # half the size
+    svg = vl_convert.vegalite_to_svg(spec)
+    path.parent.mkdir(exist_ok=True)
+    for ending in formats:
+        drawn = svg.encode()
+        if ending == "png":  # for screens, the others for print
+            drawn = vl_convert.svg_to_png(svg, scale=2)
+        elif ending == "pdf":
+            drawn = vl_convert.svg_to_pdf(svg)
+        write_bytes(path.with_name(f"{path.name}.{ending}"), drawn, follow_links=False)
 
 
 def check_formats(formats: Sequence[str]) -> tuple[str, ...]:
@@ -70,42 +104,11 @@ def check_formats(formats: Sequence[str]) -> tuple[str, ...]:
     return tuple(formats)
 
 
-@dataclass(frozen=True)
-class FigureFiles:
-    """Where figures are saved, and in which formats."""
-
-    folder: Path
-    formats: tuple[str, ...]
-
-    def save(self, figures: Sequence[Figure]) -> None:
-        """Render figures; the PNG is for screens, the others for print."""
-        if self.formats:
-            self.folder.mkdir(exist_ok=True)
-        for one in figures if self.formats else ():
-            if one.saved:
-                self._save(one)
-
-    def _save(self, one: Figure) -> None:
-        spec = json.loads(one.spec)
-        spec["config"] = {**spec.get("config", {}), "aria": False}  # half the size
-        svg = vl_convert.vegalite_to_svg(spec)
-        if "svg" in self.formats:
-            self._write(one, "svg", svg.encode())
-        if "png" in self.formats:
-            self._write(one, "png", vl_convert.svg_to_png(svg, scale=2))
-        if "pdf" in self.formats:
-            self._write(one, "pdf", vl_convert.svg_to_pdf(svg))
-
-    def _write(self, one: Figure, ending: str, content: bytes) -> None:
-        """A file, whole or not at all; what somebody has linked there is left alone."""
-        write_bytes(self.folder / f"{one.id}.{ending}", content, follow_links=False)
-
-
 @contextmanager
-def drawing_processes(preload: str) -> Iterator[ProcessPoolExecutor]:
+def drawing_processes() -> Iterator[ProcessPoolExecutor]:
     """Processes to draw with; they load what they need while this one reads the store."""
     context = get_context("forkserver")
-    context.set_forkserver_preload([preload])
+    context.set_forkserver_preload([__name__])
     with ProcessPoolExecutor(mp_context=context, initializer=end_with_parent) as pool:
         with detached_start():
             for _ in range(os.cpu_count() or 1):

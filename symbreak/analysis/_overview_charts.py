@@ -1,15 +1,14 @@
-"""Charts of all problems and methods at once: errors, tests, distances from the best, ranks."""
+"""Charts of all problems and methods at once: tests, distances from the best, ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from symbreak.analysis._charts import finite
 from symbreak.analysis._lineup import (
     ROLE_STYLES,
     VARIANT_STYLES,
@@ -20,7 +19,6 @@ from symbreak.analysis._lineup import (
 )
 from symbreak.analysis._statistics import LEVEL, Ranks
 from symbreak.analysis._style import (
-    FONT_SIZE,
     GREY,
     WIDTH,
     log_ticks,
@@ -39,8 +37,6 @@ ROLE_WORDS = {
     "variant": "other variants",
 }
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
-#: Pixels for slanted names of methods and of pairs, as for CMA-ES: so titles of blocks align.
-METHOD_HEIGHT, PAIR_HEIGHT = 40, 76
 #: Shape and size of the result of a test.
 SYMBOLS = {
     "first better": ("triangle-left", 90),
@@ -48,29 +44,6 @@ SYMBOLS = {
     "no difference": ("circle", 12),
     "no test": ("M-1,-1L1,1M1,-1L-1,1", 20),
 }
-
-
-def heat_map(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
-    """Normalised mean errors of problems and methods, a block per family, the best in bold.
-
-    Args:
-        summary_frame: Columns problem, method, family, normalised_mean, best.
-        lineup: The methods in their order.
-    """
-    title = titled("Normalised mean errors", "dark is good; the best of a family in bold")
-    columns = ["problem", "method", "family", "normalised_mean", "best"]
-    data = summary_frame.reindex(columns=columns)
-    data = data[finite(data, "normalised_mean")]
-    problems = list(dict.fromkeys(data["problem"]))
-    top = max(1.0, float(data["normalised_mean"].max())) if len(data) else 1.0
-    blocks: list[alt.LayerChart] = []
-    for family, part in _by_family(data, lineup):
-        names = lineup.short_names(family)
-        block = _cells(part, problems, names, top, first=not blocks)
-        blocks.append(block.properties(title=_block_title(family)))
-    if not blocks:
-        return nothing_yet(title)
-    return styled(alt.hconcat(*blocks, spacing=8).properties(title=title))
 
 
 def significance_chart(pairwise_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
@@ -85,114 +58,65 @@ def significance_chart(pairwise_frame: pd.DataFrame, lineup: Lineup) -> alt.TopL
         lineup: The methods in their order.
     """
     title = titled("Which of two is better?", "a triangle points to it; a dot: no difference")
-    problems = list(dict.fromkeys(pairwise_frame["problem"])) if len(pairwise_frame) else []
-    blocks: list[alt.Chart] = []
-    for family, part in _by_family(pairwise_frame, lineup):
-        chart = _verdicts(part, problems, lineup.short_names(family), styles_of(lineup), not blocks)
-        blocks.append(chart.properties(title=_block_title(family)))
-    if not blocks:
+    if pairwise_frame.empty:
         return nothing_yet(title)
-    row = alt.hconcat(*blocks, spacing=8)
-    row = row.resolve_scale(stroke="independent", fill="independent")  # the winners differ
-    return styled(row.properties(title=title))
-
-
-def _block_title(family: str) -> alt.TitleParams:
-    return alt.TitleParams(family, frame="group")  # above its cells, not above the row labels
-
-
-def _by_family(frame: pd.DataFrame, lineup: Lineup) -> Iterator[tuple[str, pd.DataFrame]]:
-    for family in lineup.families if len(frame) else ():
-        part = frame[frame["family"] == family]
-        if len(part):
-            yield family, part
-
-
-def _cells(
-    data: pd.DataFrame, problems: list[str], names: Mapping[str, str], top: float, first: bool
-) -> alt.LayerChart:
-    """A coloured cell per problem and method with its number; dark is good."""
-    cells = data.assign(label=data["method"].map(names))
-    cells["text"] = [f"{value:.2f}" for value in data["normalised_mean"]]
-    base = alt.Chart(cells).encode(
-        x=_label_axis([n for m, n in names.items() if m in set(data["method"])], METHOD_HEIGHT),
-        y=_problem_axis(problems, first),
-        tooltip=["problem:N", "method:N", alt.Tooltip("normalised_mean:Q", format=".4f")],
-    )
-    shades = alt.Scale(domain=[0, top], range=["#08507d", "#5d9cc4", "#dfe6eb"])
-    fill = alt.Color("normalised_mean:Q", scale=shades, legend=None)
-    dark = f"datum.normalised_mean < {0.45 * top}"
-    ink = alt.condition(dark, alt.value("#fff"), alt.value("#000"))
-    numbers = base.encode(text="text:N", color=ink)
-    bold = numbers.mark_text(fontSize=FONT_SIZE, fontWeight="bold")
-    plain = numbers.mark_text(fontSize=FONT_SIZE)
-    layers = [
-        base.mark_rect(cornerRadius=2).encode(color=fill),
-        bold.transform_filter("datum.best === true"),
-        plain.transform_filter("datum.best !== true"),
-    ]
-    return alt.LayerChart(layer=layers, width=alt.Step(40), height=alt.Step(20))
-
-
-def _verdicts(
-    data: pd.DataFrame, problems: list[str], names: Mapping[str, str], styles: Styles, first: bool
-) -> alt.Chart:
-    """A symbol per problem and pair: its shape says the result, its colour who won."""
-    rows = [_verdict(row, names) for row in data.to_dict("records")]
-    pairs = list(dict.fromkeys(row["label"] for row in rows))
-    winners = drawn(styles, (row["better"] for row in rows))
-    colors = [style.color for style in winners.values()]
-    inks = alt.Scale(domain=[*winners, ""], range=[*colors, GREY])
-    shapes = alt.Scale(domain=list(SYMBOLS), range=[shape for shape, _ in SYMBOLS.values()])
-    chart = alt.Chart(pd.DataFrame(rows)).mark_point(strokeWidth=1.5, opacity=1)
-    return chart.encode(
-        x=_label_axis(pairs, PAIR_HEIGHT),
-        y=_problem_axis(problems, first),
-        stroke=alt.Stroke("better:N", scale=inks, legend=None),
-        fill=alt.Fill("better:N", scale=inks, legend=None),
-        shape=alt.Shape("result:N", scale=shapes, legend=None),
-        size=alt.Size("size:Q", scale=None),
-        fillOpacity=alt.condition("datum.holm", alt.value(1), alt.value(0)),
-        tooltip=[
-            *("problem:N", "a:N", "b:N", "result:N", alt.Tooltip("p:N", title="p-value")),
-            alt.Tooltip("p_holm:N", title="p-value after Holm"),
-            alt.Tooltip("a12:N", title="chance that a is better"),
-            "note:N",
-        ],
-    ).properties(width=alt.Step(34), height=alt.Step(20))
-
-
-def _verdict(row: dict[Any, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    better = row["better"] if row["significant"] else ""
-    result = {row["a"]: "first better", row["b"]: "second better"}.get(better, "no difference")
-    tested = not np.isnan(row["p"])
-    p, p_holm, a12 = (f"{row[name]:.3g}" if tested else "-" for name in ("p", "p_holm", "a12"))
-    return {
-        "size": SYMBOLS[result][1],
-        **{name: row[name] for name in ("problem", "a", "b", "note")},
-        **{"p": p, "p_holm": p_holm, "a12": a12, "better": better},
-        "label": " : ".join(names.get(row[side], row[side]) for side in "ab"),
-        "result": result if tested else "no test",
-        "holm": bool(row["p_holm"] < LEVEL or not better),
-    }
-
-
-def _label_axis(labels: list[str], height: int) -> alt.X:
-    axis = alt.Axis(
+    styles = styles_of(lineup)
+    names = {m: name for f in lineup.families for m, name in lineup.short_names(f).items()}
+    rows: list[Any] = pairwise_frame.to_dict("records")
+    frame = pd.DataFrame([_verdict(row, names, styles) for row in rows])
+    labels = alt.Axis(
         title=None,
         orient="top",
         labelAngle=-45,
         labelOverlap=False,
         ticks=False,
         domain=False,
-        minExtent=height,
+        minExtent=10 + 4.5 * frame["pair"].map(len).max(),  # so that titles of blocks align
     )
-    return alt.X("label:N", sort=labels, axis=axis)
+    blocks: list[Any] = []
+    for family in lineup.families:
+        part = frame[frame["family"] == family]
+        if part.empty:
+            continue
+        side = alt.Axis(title=None, ticks=False, domain=False) if not blocks else None
+        base = alt.Chart(part, width=alt.Step(34), height=alt.Step(20))
+        block = base.mark_point(strokeWidth=1.5, opacity=1).encode(
+            x=alt.X("pair:N", sort=list(dict.fromkeys(part["pair"])), axis=labels),
+            y=alt.Y("problem:N", axis=side).scale(domain=list(dict.fromkeys(frame["problem"]))),
+            stroke=alt.Stroke("color:N", scale=None),
+            fill=alt.Fill("color:N", scale=None),
+            shape=alt.Shape("shape:N", scale=None),
+            size=alt.Size("size:Q", scale=None),
+            fillOpacity=alt.condition("datum.holm", alt.value(1), alt.value(0)),
+            tooltip=[
+                *("problem:N", "a:N", "b:N", "result:N", alt.Tooltip("p:N", title="p-value")),
+                alt.Tooltip("p_holm:N", title="p-value after Holm"),
+                alt.Tooltip("a12:N", title="chance that a is better"),
+                "note:N",
+            ],
+        )
+        # above its cells, not above the row labels
+        blocks.append(block.properties(title=alt.TitleParams(family, frame="group")))
+    return styled(alt.hconcat(*blocks, spacing=8).properties(title=title))
 
 
-def _problem_axis(problems: list[str], first: bool) -> alt.Y:
-    axis = alt.Axis(title=None, ticks=False, domain=False) if first else None
-    return alt.Y("problem:N", sort=problems, axis=axis, scale=alt.Scale(domain=problems))
+def _verdict(row: dict[str, Any], names: Mapping[str, str], styles: Styles) -> dict[str, Any]:
+    """A symbol for a pair: its shape says the result, its colour who won."""
+    better, tested = row["better"], not np.isnan(row["p"])
+    result = {row["a"]: "first better", row["b"]: "second better"}.get(better, "no difference")
+    result = result if tested else "no test"
+    shape, size = SYMBOLS[result]
+    numbers = {n: f"{row[n]:.3g}" if tested else "-" for n in ("p", "p_holm", "a12")}
+    return {
+        **{name: row[name] for name in ("problem", "family", "a", "b", "note")},
+        **numbers,
+        "pair": " : ".join(names.get(row[side], row[side]) for side in "ab"),
+        "result": result,
+        "shape": shape,
+        "size": size,
+        "color": styles[better].color if better in styles else GREY,
+        "holm": bool(row["p_holm"] < LEVEL or not better),
+    }
 
 
 def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
@@ -209,14 +133,11 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
     if data.empty:
         return nothing_yet(title)
     families = [family for family in lineup.families if family in set(data["family"])]
-    roles = [words for words in ROLE_WORDS.values() if words in set(data["breaking"])]
     styles = [*ROLE_STYLES.values(), VARIANT_STYLES[0]]
     colors = dict(zip(ROLE_WORDS.values(), (style.color for style in styles), strict=True))
+    colors = {role: color for role, color in colors.items() if role in set(data["breaking"])}
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(families))]
-    legend = alt.Legend(orient="top", symbolFillColor=GREY, columns=4)
-    color_legend = alt.Legend(columns=2)
-    ticks = log_ticks(1, max(2.0, float(data["multiple"].max())))
-    scale = alt.Scale(type="log", domain=[0.95, 1.1 * max(2.0, float(data["multiple"].max()))])
+    top = max(2.0, float(data["multiple"].max()))
     axis = alt.Axis(
         title=None, ticks=False, domain=False, grid=True, labelPadding=10, labelLimit=110
     )
@@ -224,17 +145,17 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
         filled=True, size=60, opacity=1, fillOpacity=0.85, stroke=GREY, strokeWidth=0.5
     )
     encoded = chart.encode(
-        x=alt.X("multiple:Q", title="times the smallest mean error", scale=scale).axis(
-            values=ticks, format="~r"
-        ),
+        x=alt.X("multiple:Q", title="times the smallest mean error")
+        .scale(type="log", domain=[0.95, 1.1 * top])
+        .axis(values=log_ticks(1, top), format="~r"),
         y=alt.Y("problem:N", sort=list(dict.fromkeys(data["problem"])), axis=axis),
         yOffset=alt.YOffset("family:N", sort=families, scale=alt.Scale(paddingOuter=0.2)),
-        color=alt.Color(
-            "breaking:N",
-            scale=alt.Scale(domain=roles, range=[colors[name] for name in roles]),
-            legend=color_legend,
+        color=alt.Color("breaking:N", legend=alt.Legend(columns=2)).scale(
+            domain=[*colors], range=[*colors.values()]
         ),
-        shape=alt.Shape("family:N", scale=alt.Scale(domain=families, range=shapes), legend=legend),
+        shape=alt.Shape(
+            "family:N", legend=alt.Legend(orient="top", symbolFillColor=GREY, columns=4)
+        ).scale(domain=families, range=shapes),
         tooltip=[
             *("problem:N", "method:N", alt.Tooltip("mean:Q", title="mean error", format=".4g")),
             alt.Tooltip("multiple:Q", title="times the smallest", format=".3g"),
@@ -245,15 +166,14 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
 
 def _multiples(summary_frame: pd.DataFrame, lineup: Lineup) -> pd.DataFrame:
     """Where the smallest mean of a problem is above 0, the others divided by it."""
-    roles = {member.method: ROLE_WORDS.get(member.role, "") for member in lineup.members}
     if summary_frame.empty:
         return summary_frame
+    roles = {member.method: ROLE_WORDS.get(member.role, "") for member in lineup.members}
     data = summary_frame[["problem", "family", "method", "mean"]]
-    means = data["mean"].astype(float)
-    smallest = means.where(np.isfinite(means)).groupby(data["problem"]).transform("min")
-    data = data.assign(multiple=means / smallest, breaking=data["method"].map(roles))
-    data = data[(smallest > 0) & np.isfinite(data["multiple"])]
-    rounded = [float(f"{value:.4g}") for value in data["multiple"]]
+    data = data[np.isfinite(data["mean"].astype(float))]
+    smallest = data.groupby("problem")["mean"].transform("min")
+    data = data.assign(smallest=smallest, breaking=data["method"].map(roles))[smallest > 0]
+    rounded = [float(f"{value:.4g}") for value in data["mean"] / data.pop("smallest")]
     return data.assign(multiple=rounded)
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, nullcontext
 from functools import cache
-from itertools import count, repeat, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
+import numpy as np
 import vl_convert
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
@@ -25,18 +24,15 @@ from symbreak.analysis._data_charts import fit_chart
 from symbreak.analysis._figures import (
     USUAL_FORMATS,
     Figure,
-    FigureFiles,
+    Figures,
     check_formats,
     drawing_processes,
-    figure,
 )
 from symbreak.analysis._lineup import styles_of
-from symbreak.analysis._results import Fit, Results
+from symbreak.analysis._paper import TABLE_1, Cell
+from symbreak.analysis._results import Results
 from symbreak.analysis._words import paper_sentences, provenance, summary_sentences
 from symbreak.experiments import open_results
-
-#: With so many problems charts of all of them are as high as others.
-FEW_ROWS = 5
 
 
 class Report(NamedTuple):
@@ -60,7 +56,7 @@ def write_report(
         store: A store or an archive, or several that are reported together.
         folder: Where to; made if it is missing. ``index.html`` there is one self-contained page.
         formats: Of the figures in ``figures/``: svg, png, pdf; none for the page alone.
-        refresh: Seconds after which an open page styles again; 0 for never.
+        refresh: Seconds after which an open page looks again; 0 for never.
         on_step: Called with a word on what is done next.
 
     Returns:
@@ -83,14 +79,15 @@ def write_report(
         sources = [open_results(path) for path in paths]
         for source in sources:
             stack.enter_context(source)
-        with drawing_processes(__name__) if formats else nullcontext() as pool:
-            results = Results.of(*sources)
-            folder.mkdir(parents=True, exist_ok=True)
-            say("computing statistics")
-            write_tables(results, folder)
-            say("drawing charts")
-            files = FigureFiles(folder / "figures", formats)
-            page = render_page(results, paths[0].stem, refresh, files, pool)
+        pool = stack.enter_context(drawing_processes() if formats else nullcontext())
+        results = Results.of(*sources)
+        folder.mkdir(parents=True, exist_ok=True)
+        say("computing statistics")
+        write_tables(results, folder)
+        say("drawing charts")
+        figures = Figures(folder / "figures", formats, pool)
+        page = render_page(results, paths[0].stem, refresh, figures)
+        figures.wait()
     _write(folder / "index.html", page)  # whole, so that a browser never sees half of it
     return Report(folder / "index.html", results)
 
@@ -99,12 +96,9 @@ def write_tables(results: Results, folder: Path) -> None:
     """The rows of all runs, and the normalised table in three formats."""
     runs = results.runs.drop(columns="versions")  # the page says them, once
     _write(folder / "results.csv", runs.to_csv(index=False))
-    for ending, table in (
-        ("md", _tables.markdown_table),
-        ("tex", _tables.latex_table),
-        ("csv", _tables.csv_table),
-    ):
-        _write(folder / f"table.{ending}", table(results))
+    _write(folder / "table.md", _tables.markdown_table(results))
+    _write(folder / "table.tex", _tables.latex_table(results))
+    _write(folder / "table.csv", _tables.csv_table(results))
 
 
 def _write(path: Path, text: str) -> None:
@@ -112,35 +106,31 @@ def _write(path: Path, text: str) -> None:
     write_text(path, text, follow_links=False)
 
 
-def render_page(
-    results: Results,
-    name: str,
-    refresh: int,
-    files: FigureFiles,
-    pool: ProcessPoolExecutor | None = None,
-) -> str:
+def render_page(results: Results, name: str, refresh: int, figures: Figures) -> str:
     """The page as HTML; its figures are saved on the way.
 
     Args:
         results: What to show.
         name: A title, if no study has one.
-        refresh: Seconds after which an open page styles again; 0 for never.
-        files: Where figures go.
-        pool: Processes to share the drawing out to.
+        refresh: Seconds after which an open page looks again; 0 for never.
+        figures: Where they are kept.
     """
-    # Charts and their files take almost all of the time, so problems are shared out.
-    run = pool.map if pool else map
-    sections = run(problem_section, results.by_problem(), count(), repeat(files))
+    there = not results.runs.empty
+    extent, *sentences = summary_sentences(results)
     with debug_mode(False):  # charts are validated by tests
-        fits = {name: _fit_figure(fit, name, i) for name, fit, i in _numbered_fits(results)}
-        common = [*_lead(results), *_overview(results), *fits.values()]
-    saved = run(files.save, [common])
-    extent, *sentences = summary_sentences(results)  # meanwhile
-    context = {"table": _table(results), "agreement": _agreement(results), **provenance(results)}
-    problems = [{**section, **_fit_parts(results, section["name"], fits)} for section in sections]
-    list(saved)  # raises what went wrong
-    figures = [*common, *(figure for problem in problems for figure in problem["all_figures"])]
-    specs = ",".join(f"{json.dumps(figure.id)}:{figure.spec}" for figure in figures)
+        drawn = {
+            "lead": list(_lead(results, figures)) if there else [],
+            "overview": list(_overview(results, figures)) if there else [],
+            "problems": [_problem(results, *each, figures) for each in enumerate(results.problems)],
+        }
+    context = {
+        **drawn,
+        "table": _table(results) if there else None,
+        "agreement": _tables.records(results.compared_with_paper),
+        "paper_words": paper_sentences(results),
+        **provenance(results),
+    }
+    specs = ",".join(f"{json.dumps(figure.id)}:{figure.spec}" for figure in figures.made)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("symbreak.analysis"), autoescape=True, trim_blocks=True
     )
@@ -151,10 +141,6 @@ def render_page(
         refresh=refresh,
         extent=extent,
         sentences=sentences,
-        paper_words=paper_sentences(results),
-        lead=_section(common, "lead"),
-        overview=_section(common, "overview"),
-        problems=problems,
         libraries=Markup(_javascript()),
         specs=Markup(_escaped_json(f"{{{specs}}}")),
         **context,
@@ -162,130 +148,81 @@ def render_page(
     return page
 
 
-def _section(figures: list[Figure], section: str) -> list[Figure]:
-    return [figure for figure in figures if figure.id.startswith(section)]
-
-
-def _lead(results: Results) -> Iterator[Figure]:
+def _lead(results: Results, figures: Figures) -> Iterator[Figure]:
     """What a stranger sees first: errors falling on a typical problem, then everything at once."""
-    if results.runs.empty:
-        return
     problem, styles = results.lead
-    caption = "A line is the median of all runs, its band holds the middle half of them. Lower is "
-    caption += "better."
-    yield figure(
+    yield figures.add(
         "lead-convergence",
         _charts.convergence_chart(results.curves, problem, styles),
-        caption,
+        "A line is the median of all runs, its band holds the middle half of them. Lower is "
+        "better.",
         title=f"Training {problem}: best error so far",
     )
-    if len(results.problems) > FEW_ROWS:  # then it fills the column beside a high chart
-        yield from _ranks(results, "lead-ranks")
+    if (ranks := results.ranks) is not None:
+        yield figures.add(
+            "lead-ranks",
+            _overview_charts.rank_chart(ranks, styles_of(results.lineup)),
+            f"Mean ranks on {ranks.n_problems} problems of the methods that ran on all of "
+            "them; a bar is the critical difference of Nemenyi's test at 0.05, and where two "
+            "overlap, no difference can be shown. Friedman's test: p = "
+            f"{_tables.text_of(ranks.p)}.",
+        )
     if results.runs["method"].nunique() > 1:
-        yield figure(
+        yield figures.add(
             "lead-relative",
             _overview_charts.relative_chart(results.summary, results.lineup),
             "Every method on every problem; the further left the better, at 1 the best of all.",
         )
 
 
-def _overview(results: Results) -> Iterator[Figure]:
-    """Two wide charts of all problems, a narrow one of each family beside them."""
-    if results.runs.empty:
-        return
-    many = len(results.problems) > FEW_ROWS
-    charts = (
-        figure(
-            "overview-heat-map",
-            _overview_charts.heat_map(results.summary, results.lineup),
-            "Mean errors divided by the largest of a family's compared methods; dark is good.",
-            wide=many,
-        ),
-        figure(
-            "overview-significance",
-            _overview_charts.significance_chart(results.family_tests[1], results.lineup),
-            "A triangle points to the significantly better of two methods (Wilcoxon rank-sum test "
-            "at 0.05, uncorrected as in the paper), and is filled if that stays so after Holm's "
-            "correction. A dot: no difference can be shown; a cross: too few runs to test.",
-            wide=many,
-        ),
+def _overview(results: Results, figures: Figures) -> Iterator[Figure]:
+    """Tests within families, and targets reached."""
+    yield figures.add(
+        "overview-significance",
+        _overview_charts.significance_chart(results.family_tests[1], results.lineup),
+        "A triangle points to the significantly better of two methods (Wilcoxon rank-sum test "
+        "at 0.05, uncorrected as in the paper), and is filled if that stays so after Holm's "
+        "correction. A dot: no difference can be shown; a cross: too few runs to test.",
+        wide=True,
     )
-    for pair in zip_longest(charts, _targets_reached(results)):
-        yield from filter(None, pair)
-    if not many:
-        yield from _ranks(results, "overview-ranks")
-
-
-def _ranks(results: Results, name: str) -> Iterator[Figure]:
-    if results.ranks is not None:
-        yield figure(
-            name,
-            _overview_charts.rank_chart(results.ranks, styles_of(results.lineup)),
-            f"Mean ranks on {results.ranks.n_problems} problems of the methods that ran on all of "
-            "them; a bar is the critical difference of Nemenyi's test at 0.05, and where two "
-            "overlap, no difference can be shown. Friedman's test: p = "
-            f"{_tables.text_of(results.ranks.p)}.",
-        )
-
-
-def _targets_reached(results: Results) -> Iterator[Figure]:
-    reached = _targets.ecdf(results.hits) if len(results.hits) else results.hits
+    reached = _targets.ecdf(results.hits)
     for number, family in enumerate(results.lineup.families if len(reached) else ()):
-        if len(results.methods(family)) < 2:
-            continue
-        yield figure(
-            f"overview-targets-{number}",
-            _charts.ecdf_chart(reached, results.styles(family)),
-            "Share of all pairs of run and target that are reached by so many evaluations. Targets "
-            "are 10, 3, 1.5 and 1.1 times the best mean training error of any method.",
-            title=f"Targets reached, {family}",
-        )
+        if len(results.methods(family)) > 1:
+            yield figures.add(
+                f"overview-targets-{number}",
+                _charts.ecdf_chart(reached, results.styles(family)),
+                "Share of all pairs of run and target that are reached by so many evaluations. "
+                "Targets are 10, 3, 1.5 and 1.1 times the best mean training error of any method.",
+                title=f"Targets reached, {family}",
+            )
 
 
-def problem_section(results: Results, number: int, files: FigureFiles) -> dict[str, Any]:
-    """What the page shows of the only problem in ``results``; saves its figures."""
-    (name,) = results.problems
-    label = f"problem-{number}"
-    with debug_mode(False):
-        families = {
-            family: list(_family_figures(results, f"{label}-family-{i}", name, family))
-            for i, family in enumerate(results.lineup.families)
-            if results.methods(family)
-        }
-    figures = [figure for part in families.values() for figure in part]
-    files.save(figures)
+def _problem(results: Results, number: int, name: str, figures: Figures) -> dict[str, Any]:
+    """What the page shows of a problem."""
+    label, fit = f"problem-{number}", results.fits.get(name)
     return {
         "name": name,
         "anchor": label,
         "facts": _facts(results, name),
-        "families": families,
-        "all_figures": figures,
         "errors": _tables.error_table(results, name),
+        "fit": fit
+        and figures.add(
+            f"{label}-fit",
+            fit_chart(fit, name),
+            f"The best network is that of {fit.method}, repetition {fit.repetition}.",
+        ),
+        "quality": fit and _tables.quality_table(fit),
+        "families": {
+            family: list(_family_figures(results, f"{label}-family-{i}", name, family, figures))
+            for i, family in enumerate(results.lineup.families)
+            if results.methods(family, name)
+        },
         "tables": list(_tables.number_tables(results, name)),
     }
 
 
-def _numbered_fits(results: Results) -> Iterator[tuple[str, Fit, int]]:
-    for number, name in enumerate(results.problems):
-        if name in results.fits:
-            yield name, results.fits[name], number
-
-
-def _fit_figure(fit: Fit, name: str, number: int) -> Figure:
-    caption = f"The best network is that of {fit.method}, repetition {fit.repetition}."
-    return figure(f"problem-{number}-fit", fit_chart(fit, name), caption)
-
-
-def _fit_parts(results: Results, name: str, fits: dict[str, Figure]) -> dict[str, Any]:
-    """The picture of data and fit, and the numbers beside it, where there are data."""
-    if name not in fits:
-        return {"fit": None, "quality": None, "variables": ""}
-    fit = results.fits[name]
-    return {"fit": fits[name], "quality": _tables.quality_table(fit), "variables": fit.variables}
-
-
 def _facts(results: Results, name: str) -> str:
-    facts = results.facts[name]
+    facts, fit = results.facts[name], results.fits.get(name)
     budgets = sorted(set(results.runs[results.runs["problem"] == name]["max_evaluations"]))
     samples = facts["samples"]
     words = f"{' + '.join(f'{n:,}' for n in samples)} samples"
@@ -296,98 +233,85 @@ def _facts(results: Results, name: str) -> str:
         f"{text}{facts['task'].capitalize()} with a {facts['net']} network: {facts['dim']} "
         f"parameters, {_tables.integer_text(str(facts['n_replicas']))} replicas of every network, "
         f"{f'{words}, ' if samples else ''}"
-        f"{' or '.join(f'{n:,}' for n in budgets)} evaluations a run."
+        f"{' or '.join(f'{n:,}' for n in budgets)} evaluations a run. "
+        f"{fit.variables if fit else ''}"
     )
 
 
-def _family_figures(results: Results, label: str, name: str, family: str) -> Iterator[Figure]:
-    """Convergence, results and work of breaking on one problem."""
+def _family_figures(
+    results: Results, label: str, name: str, family: str, figures: Figures
+) -> Iterator[Figure]:
+    """Convergence, results and work of breaking on one problem, and errors on parts of its data."""
     styles = results.styles(family, name)
-    yield figure(
+    runs, traces, spread, parts = (
+        _charts.select(frame, name, styles)
+        for frame in (results.runs, results.traces, results.spread, results.part_errors)
+    )
+    yield figures.add(
         f"{label}-convergence",
         _charts.convergence_chart(results.curves, name, styles),
         "Median and middle half of the runs.",
     )
-    yield figure(
+    yield figures.add(
         f"{label}-boxes",
-        _charts.box_chart(results.runs, name, styles),
+        _charts.box_chart(runs, name, styles),
         "A point is a run, a box the middle half of them.",
     )
-    if results.methods_that_break(family, name):
-        yield figure(
+    if len(traces) and traces["modified_share"].any():
+        yield figures.add(
             f"{label}-modified",
-            _charts.modified_chart(results.traces, name, styles),
+            _charts.modified_chart(traces, name, styles),
             "How many candidates of a generation are replaced by a replica.",
         )
-    if len(results.spread):
-        yield figure(
+    if len(spread):
+        yield figures.add(
             f"{label}-spread",
-            _charts.spread_chart(results.spread, name, styles),
+            _charts.spread_chart(spread, name, styles),
             "How many replicas of the optimum the candidates gather around; at 1 they agree.",
-            saved=False,
         )
-    yield from _part_figures(results, label, name, family)
+    for part, said in _charts.PARTS.items():
+        if _charts.finite(parts, part).any():
+            yield figures.add(
+                f"{label}-{said}",
+                _charts.part_chart(parts, runs, name, styles, part),
+                "Of the network that had the smallest error on validation data so far.",
+            )
 
 
-def _part_figures(results: Results, label: str, name: str, family: str) -> Iterator[Figure]:
-    """Errors on validation and test data, where there are any."""
-    styles, shares = results.styles(family, name), results.facts[name]["task"] == "classification"
-    if not len(results.part_errors):
-        return
-    yield figure(
-        f"{label}-parts",
-        _charts.part_convergence_charts(
-            results.part_errors, results.runs, name, styles, shares=shares
-        ),
-        "Of the network that had the smallest error on validation data so far.",
-        wide=True,
-    )
-    yield figure(
-        f"{label}-part-boxes",
-        _charts.part_box_charts(results.runs, name, styles, shares=shares),
-        "Of the network that validation selects in each run.",
-        wide=True,
-    )
-
-
-def _table(results: Results) -> dict[str, Any] | None:
-    """The normalised table, with the best of all methods in its last column."""
-    if results.runs.empty:
-        return None
+def _table(results: Results) -> dict[str, Any]:
+    """The normalised table, with the best of all methods in its first column."""
     here = {(row["problem"], row["method"]): row for row in _tables.records(results.summary)}
-    paper = {
-        (row["problem"], row["method"]): row for row in _tables.records(results.agreement.cells)
-    }
-    best = {row["problem"]: row for row in _tables.records(results.best)}
     methods = [member.method for member in results.lineup.members]
+    best = {row["problem"]: row for row in _tables.records(results.best)}
     rows: list[dict[str, Any]] = []
     for number, name in enumerate(results.problems):
         known = None if name in results.shorter else results.paper_problems.get(name)
-        cells = [_cell(here.get((name, m)), paper.get((known, m), {})) for m in methods]
-        top = best.get(name)
-        words = "" if top is None else f"{top['method']} ({_tables.text_of(top['mean'])})"
-        tests = _tables.against_best(results, name)
-        second = next((f"p = {p} against {other}" for other, (p, _) in tests.items()), "")
-        row = {"problem": name, "anchor": f"problem-{number}", "cells": cells, "second": second}
-        rows.append(row | {"best": words})
+        printed = TABLE_1.get(known or "", {})
+        cells = [_cell(here.get((name, m)), printed.get(m)) for m in methods]
+        words, second = "", ""
+        if top := best.get(name):
+            words = f"{top['method']} ({_tables.text_of(top['mean'])})"
+        for other, (p, _) in _tables.against_best(results, name).items():
+            second = f"p = {p} against {other}"
+            break
+        row = {"problem": name, "anchor": f"problem-{number}", "cells": cells}
+        rows.append(row | {"best": words, "second": second})
     families = {f: len(results.lineup.methods(f)) for f in results.lineup.families}
     shown = any(cell and cell["paper"] for row in rows for cell in row["cells"])
     return {"families": families, "methods": methods, "rows": rows, "paper": shown}
 
 
-def _cell(row: dict[str, Any] | None, printed: dict[str, Any]) -> dict[str, Any] | None:
+def _cell(row: dict[str, Any] | None, printed: Cell | None) -> dict[str, Any] | None:
+    """A cell: the smaller the mean, the darker; and what the paper has there."""
     if row is None:
         return None
-    published = _tables.cell_text(printed["mean_paper"], printed["std_paper"]) if printed else ""
-    text = _tables.cell_text(row["normalised_mean"], row["normalised_std"])
-    return {"text": text, "best": row["best"], "paper": published}
-
-
-def _agreement(results: Results) -> list[dict[str, Any]]:
-    """Rows of those families of the paper that were run here, and for as long."""
-    short = {results.paper_problems[name] for name in results.shorter}
-    families = _tables.records(results.agreement.families)
-    return [row for row in families if row["winner_here"] and row["problem"] not in short]
+    mean = row["normalised_mean"]
+    return {
+        "text": _tables.cell_text(mean, row["normalised_std"]),
+        "best": row["best"],
+        "shade": 0 if np.isnan(mean) else round(40 * max(0.0, 1 - mean)),
+        "paper": _tables.cell_text(*printed) if printed else "",
+    }
 
 
 @cache

@@ -7,8 +7,9 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,11 @@ from symbreak.analysis._lineup import Lineup, Style, distinct_styles, drawn, sty
 from symbreak.analysis._paper import Agreement, agreement, paper_problems
 from symbreak.experiments import Archive, Store, StoreError, StudySpec
 from symbreak.experiments._frames import NAMES
-from symbreak.experiments._identity import Condition, differences
+from symbreak.experiments._identity import differences
 from symbreak.experiments._run import own_names
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._study import built_in_text
-from symbreak.inspection import Score, scores
+from symbreak.inspection import scores
 from symbreak.models import Model
 from symbreak.problems import Problem, load_problem, problem_names
 
@@ -66,19 +67,18 @@ class Fit:
         and with a single target the root mean squared error in its units. For classification, the
         share of samples that are classified right.
         """
-        return [
-            {"part": name, "samples": score.n, **self._quality(score)}
-            for name, score in scores(self.model, self.problem).items()
-        ]
-
-    def _quality(self, score: Score) -> dict[str, float]:
-        if self.model.classes:
-            return {"right": 1 - score.error}
-        known = np.isfinite(score.r2)  # not where a target is constant
-        quality = {"r2": float(score.r2[known].mean())} if known.any() else {}
-        if len(score.rmse) == 1:
-            quality["rmse"] = float(score.rmse[0])
-        return quality
+        rows = []
+        for name, score in scores(self.model, self.problem).items():
+            row: dict[str, Any] = {"part": name, "samples": score.n}
+            known = np.isfinite(score.r2)  # not where a target is constant
+            if self.model.classes:
+                row["right"] = 1 - score.error
+            elif known.any():
+                row["r2"] = float(score.r2[known].mean())
+            if len(score.rmse) == 1:
+                row["rmse"] = float(score.rmse[0])
+            rows.append(row)
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,12 @@ class Results:
             if not isinstance(source, Store | Archive):
                 raise ValueError(f"a source must be what open_results gives, got {shown(source)}.")
         found = [source.frames(max_points=TRACE_POINTS) for source in sources]
-        _refuse_mixtures([run for frames in found for run in frames.conditions()])
+        done = [run for frames in found for run in frames.conditions()]
+        if different := differences(done, done):
+            raise ValueError(
+                "these results cannot be compared with each other: there is "
+                f"{'; '.join(different)}. Report them one by one."
+            )
         frames: dict[str, Any] = {
             name: _joined([getattr(each, name) for each in found]) for name in (*FRAMES, "failures")
         }
@@ -122,17 +127,6 @@ class Results:
         results = cls(**frames, facts=facts, lineup=Lineup.of(runs), studies=studies)
         results.fits.update(_best_fits(sources, results))
         return results
-
-    def by_problem(self) -> Iterator[Results]:
-        """The results of each problem alone, one after the other."""
-        frames = {name: getattr(self, name) for name in FRAMES}
-        parts = {n: dict(list(f.groupby("problem"))) if len(f) else {} for n, f in frames.items()}
-        for problem in self.problems:
-            own = {name: parts[name].get(problem, frame.iloc[:0]) for name, frame in frames.items()}
-            facts = {problem: self.facts[problem]}
-            # fits do not travel between processes
-            none: Any = {"failures": self.failures.iloc[:0], "studies": [], "fits": {}}
-            yield replace(self, **own, **none, facts=facts)
 
     @cached_property
     def problems(self) -> list[str]:
@@ -145,18 +139,9 @@ class Results:
         there = set(runs["method"])
         return [method for method in self.lineup.methods(family) if method in there]
 
-    def methods_that_break(self, family: str, problem: str) -> list[str]:
-        """Methods of a family that break symmetries, with finished runs."""
-        plain = self.lineup.methods(family, "plain")
-        return [method for method in self.methods(family, problem) if method not in plain]
-
     def styles(self, family: str, problem: str | None = None) -> dict[str, Style]:
         """How the methods of a family are drawn, for charts."""
-        return drawn(self._all_styles, self.methods(family, problem))
-
-    @cached_property
-    def _all_styles(self) -> dict[str, Style]:
-        return styles_of(self.lineup)
+        return drawn(styles_of(self.lineup), self.methods(family, problem))
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -169,19 +154,6 @@ class Results:
         finite = self.summary[np.isfinite(self.summary["mean"].astype(float))]
         rows = finite.groupby("problem", sort=False)["mean"].idxmin()
         return finite.loc[rows].reset_index(drop=True)
-
-    @cached_property
-    def gains(self) -> list[tuple[float, str, str]]:
-        """What breaking gains, rising: the plain mean over its own, the problem and the family."""
-        means = self.summary.set_index(["problem", "method"])["mean"]
-        gains = []
-        for problem in self.problems:
-            for family in self.lineup.families:
-                pair = [self.lineup.first(family, role) for role in ("plain", "proximity")]
-                plain, breaking = (means.get((problem, method), np.nan) for method in pair)
-                if breaking > 0 and np.isfinite(plain):
-                    gains.append((plain / breaking, problem, family))
-        return sorted(gains)
 
     @property
     def lead(self) -> tuple[str, dict[str, Style]]:
@@ -197,11 +169,21 @@ class Results:
             here = self.summary[self.summary["problem"] == problem].sort_values("mean")
             others = here[~here["family"].isin(own["family"])].drop_duplicates("family")["method"]
             return problem, distinct_styles([*own["method"].unique(), *others])
-        if not self.gains:
+        gains = sorted(self._gains())
+        if not gains:
             problem, family = self.runs.iloc[0][["problem", "family"]]
         else:
-            _, problem, family = self.gains[(len(self.gains) - 1) // 2]
+            _, problem, family = gains[(len(gains) - 1) // 2]
         return problem, self.styles(family, problem)
+
+    def _gains(self) -> Iterator[tuple[float, str, str]]:
+        """What breaking gains: the plain mean over its own, the problem and the family."""
+        means = self.summary.set_index(["problem", "method"])["mean"]
+        for problem, family in product(self.problems, self.lineup.families):
+            pair = [self.lineup.first(family, role) for role in ("plain", "proximity")]
+            plain, breaking = (means.get((problem, method), np.nan) for method in pair)
+            if breaking > 0 and np.isfinite(plain):
+                yield plain / breaking, problem, family
 
     @cached_property
     def kruskal_wallis(self) -> pd.DataFrame:
@@ -216,16 +198,15 @@ class Results:
     @cached_property
     def family_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tests among all methods of each family."""
-        return self._tests("family")
+        tests = _statistics.kruskal_wallis, _statistics.pairwise
+        first, second = (test(self.runs, among="family") for test in tests)
+        return first, second
 
     @cached_property
     def all_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tests among all methods of each problem."""
-        return self._tests("all")
-
-    def _tests(self, among: _statistics.Among) -> tuple[pd.DataFrame, pd.DataFrame]:
         tests = _statistics.kruskal_wallis, _statistics.pairwise
-        first, second = (test(self.runs, among=among) for test in tests)
+        first, second = (test(self.runs, among="all") for test in tests)
         return first, second
 
     @cached_property
@@ -256,6 +237,13 @@ class Results:
         known = self.paper_problems
         pairs = {n: (int(budgets[n]), usual[known[n]]) for n in self.problems if n in known}
         return {name: pair for name, pair in pairs.items() if pair[0] < pair[1]}
+
+    @property
+    def compared_with_paper(self) -> pd.DataFrame:
+        """Families of the paper that were run here, and for as long."""
+        short = [self.paper_problems[name] for name in self.shorter]
+        families = self.agreement.families
+        return families[(families["winner_here"] != "") & ~families["problem"].isin(short)]
 
     @cached_property
     def hits(self) -> pd.DataFrame:
@@ -325,34 +313,21 @@ def printable(text: str) -> str:
 
 def _printable_names(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame whose problems and methods can be printed."""
-    names = {}
-    for column in ("problem", "method"):
-        found = frame[column].unique() if column in frame else ()
-        if not all(name.isprintable() for name in found):
-            names[column] = frame[column].map({name: printable(name) for name in found})
+    columns = [name for name in ("problem", "method") if name in frame]
+    names = {
+        name: frame[name].map({n: printable(n) for n in frame[name].unique()}) for name in columns
+    }
     return frame.assign(**names)
-
-
-def _refuse_mixtures(runs: list[Condition]) -> None:
-    """Raise unless runs of one name may be compared."""
-    if found := differences(runs, runs):
-        raise ValueError(
-            f"these results cannot be compared with each other: there is {'; '.join(found)}. "
-            "Report them one by one."
-        )
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """The rows of all frames by name; a run that several have counts once."""
-    kept, known = [], pd.MultiIndex.from_arrays([[], [], []])
-    for frame in map(_printable_names, frames):
-        names = pd.MultiIndex.from_frame(frame[NAMES]) if len(frame) else known[:0]
-        new = frame[~names.isin(known)]
-        known = known.append(names.unique())
-        kept += [new] if len(new) else []
-    if len(kept) < 2:
-        return kept[0] if kept else frames[0]
-    return pd.concat(kept).sort_values(NAMES, kind="stable", ignore_index=True)
+    if len(frames) == 1:
+        return _printable_names(frames[0])
+    there = [frame.assign(source=i) for i, frame in enumerate(frames) if len(frame)]
+    rows = pd.concat(there) if there else frames[0].assign(source=0)
+    first = rows.groupby(NAMES)["source"].transform("min") == rows.pop("source")
+    return _printable_names(rows[first].sort_values(NAMES, kind="stable", ignore_index=True))
 
 
 def _in_order(runs: pd.DataFrame) -> pd.DataFrame:

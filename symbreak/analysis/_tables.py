@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from symbreak.analysis._results import Fit, Results
+from symbreak.analysis._targets import KEYS
 
 Row = Mapping[str, Any]
 #: A heading, and the text or column below it.
@@ -50,26 +51,15 @@ def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
         (
             "How many evaluations does it take?",
             "Evaluations of all runs until they reach the target or end, divided by the number of "
-            "runs that reach it.",
-            results.running_times,
+            "runs that reach it; and how many times fewer than the plain method of the family "
+            "needs that is.",
+            results.running_times.merge(results.speed_ups, "left", on=KEYS),
             _TIMES,
-        ),
-        (
-            "How much faster is it?",
-            "Evaluations that the plain method of the family needs, divided by those of the "
-            "method.",
-            results.speed_ups,
-            _SPEED,
         ),
     ):
         part = frame[frame["problem"] == problem]
         if len(part):
-            yield {
-                "title": title,
-                "text": text,
-                "columns": [*columns],
-                "rows": _rows(part, columns),
-            }
+            yield {"title": title, "text": text, **_table(part, columns)}
 
 
 def error_table(results: Results, problem: str) -> dict[str, Any]:
@@ -86,19 +76,15 @@ def error_table(results: Results, problem: str) -> dict[str, Any]:
     tests = against_best(results, problem)
     words = ""
     if tests:
-        columns |= {"p": "p", "first is better": "chance"}
-        names = part["method"]
-        part = part.assign(
-            p=[tests[name][0] if name in tests else "" for name in names],
-            chance=[tests[name][1] if name in tests else "" for name in names],
-        )
+        columns |= {"p": lambda row: tests.get(row["method"], ("", ""))[0]}
+        columns |= {"first is better": lambda row: tests.get(row["method"], ("", ""))[1]}
         overall = results.all_tests[0].set_index("problem").loc[problem, "p"]
         words = (
             "p: rank-sum test against the first, with Holm's correction over all pairs of methods; "
             "beside it the chance that a run of the first has the smaller error. Kruskal-Wallis "
             f"test over all methods: p = {text_of(overall)}."
         )
-    return {"columns": [*columns], "rows": _rows(part, columns), "text": words}
+    return {"text": words, **_table(part, columns)}
 
 
 def against_best(results: Results, problem: str) -> dict[str, tuple[str, str]]:
@@ -108,25 +94,21 @@ def against_best(results: Results, problem: str) -> dict[str, tuple[str, str]]:
     found = {}
     for row in records(pairs[pairs["problem"] == problem]):
         if best in (row["a"], row["b"]):
-            other, chance = row["b"], row["a12"]
-            if best == row["b"]:
-                other, chance = row["a"], 1 - row["a12"]
-            found[other] = text_of(row["p_holm"]), text_of(chance)
+            first = best == row["a"]
+            chance = row["a12"] if first else 1 - row["a12"]
+            found[row["b" if first else "a"]] = text_of(row["p_holm"]), text_of(chance)
     return {method: found[method] for method in part["method"] if method in found}
 
 
 def quality_table(fit: Fit) -> dict[str, Any]:
     """How good the best network is on each part of the data."""
-    rows = fit.qualities()
+    rows = pd.DataFrame(fit.qualities())
     columns = {"data": "part", "samples": "samples"}
     names = {"R²": "r2", "root mean squared error": "rmse", "classified right": "right"}
-    columns |= {heading: name for heading, name in names.items() if name in rows[0]}
-    texts = [[_quality(row.get(name)) for name in columns.values()] for row in rows]
-    return {"columns": [*columns], "rows": texts}
-
-
-def _quality(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else text_of(value)
+    columns |= {heading: name for heading, name in names.items() if name in rows}
+    for name in {"r2", "rmse", "right"} & set(rows):
+        rows[name] = [f"{value:.4g}" for value in rows[name]]
+    return _table(rows, columns)
 
 
 def text_of(value: object) -> str:
@@ -155,11 +137,13 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def _rows(frame: pd.DataFrame, columns: Columns) -> list[list[str]]:
-    return [
+def _table(frame: pd.DataFrame, columns: Columns) -> dict[str, Any]:
+    """Headings and texts."""
+    rows = [
         [cell(row) if callable(cell) else text_of(row[cell]) for cell in columns.values()]
         for row in records(frame)
     ]
+    return {"columns": [*columns], "rows": rows}
 
 
 def _interval(low: str, high: str) -> Callable[[Row], str]:
@@ -172,10 +156,6 @@ def _interval(low: str, high: str) -> Callable[[Row], str]:
         return f"above {text_of(a)}" if np.isinf(b) else f"{text_of(a)} to {text_of(b)}"
 
     return text
-
-
-def _target(row: Row) -> str:
-    return f"{row['factor']:g} times the best mean"
 
 
 def _or(words: str, column: str) -> Callable[[Row], str]:
@@ -209,22 +189,12 @@ _IDEAL: Columns = {
 }
 _TIMES: Columns = {
     "method": "method",
-    "target": _target,
+    "target": lambda row: f"{row['factor']:g} times the best mean",
     "runs that reach it": lambda row: f"{row['successes']} of {row['n']}",
     "expected evaluations": _or("never reached", "ert"),
-}
-_SPEED: Columns = {
-    "method": "method",
-    "target": _target,
-    "times fewer evaluations": _or("-", "speed_up"),
+    "times fewer than plain": _or("-", "speed_up"),
     "95 % interval": _interval("low", "high"),
-    "note": "note",
 }
-
-
-def table_methods(results: Results) -> list[str]:
-    """Columns of the table: the methods family by family."""
-    return [member.method for member in results.lineup.members]
 
 
 def cell_text(mean: float, std: float) -> str:
@@ -234,42 +204,35 @@ def cell_text(mean: float, std: float) -> str:
     return f"{mean:.3f}" if np.isnan(std) else f"{mean:.3f} ± {std:.3f}"
 
 
-def _cells(results: Results) -> Mapping[tuple[str, str], pd.Series]:
-    return {(row["problem"], row["method"]): row for _, row in results.summary.iterrows()}
+def _rows_of_texts(
+    results: Results, bold: str, escape: Callable[[str], str]
+) -> Iterator[list[str]]:
+    """Names of methods, then normalised errors of each problem, the best of a family in bold."""
+    methods = [member.method for member in results.lineup.members]
+    cells: dict[Any, Any] = {(c.problem, c.method): c for c in results.summary.itertuples()}
+    yield ["problem", *map(escape, methods)]
+    for problem in results.problems:
+        texts = [escape(problem)]
+        for cell in (cells.get((problem, method)) for method in methods):
+            text = escape(cell_text(cell.normalised_mean, cell.normalised_std)) if cell else ""
+            texts.append(bold % text if cell and cell.best else text)
+        yield texts
 
 
 def markdown_table(results: Results) -> str:
     """Normalised errors, the best of a family in bold."""
-    methods, cells = table_methods(results), _cells(results)
-    lines = [
-        "| problem | " + " | ".join(map(_escape_markdown, methods)) + " |",
-        "|---" * (len(methods) + 1) + "|",
-    ]
-    for problem in results.problems:
-        texts = []
-        for method in methods:
-            row = cells.get((problem, method))
-            text = "" if row is None else cell_text(row.normalised_mean, row.normalised_std)
-            texts.append(f"**{text}**" if row is not None and row.best else text)
-        lines.append(f"| {_escape_markdown(problem)} | " + " | ".join(texts) + " |")
-    return "\n".join(lines) + "\n"
+    head, *rows = (" | ".join(row) for row in _rows_of_texts(results, "**%s**", _escape_markdown))
+    rule = "|---" * (len(results.lineup.members) + 1) + "|"
+    return "\n".join([f"| {head} |", rule, *(f"| {row} |" for row in rows)]) + "\n"
 
 
 def latex_table(results: Results) -> str:
     """The table in LaTeX, which needs no package."""
-    methods, cells = table_methods(results), _cells(results)
-    lines = [rf"\begin{{tabular}}{{l{'c' * len(methods)}}}", r"\hline"]
-    lines.append(" & ".join(["problem", *map(_escape_latex, methods)]) + r" \\")
-    lines.append(r"\hline")
-    for problem in results.problems:
-        texts = [_escape_latex(problem)]
-        for method in methods:
-            row = cells.get((problem, method))
-            text = "" if row is None else cell_text(row.normalised_mean, row.normalised_std)
-            text = text.replace("±", r"$\pm$").replace("-", "--")
-            texts.append(rf"\textbf{{{text}}}" if row is not None and row.best else text)
-        lines.append(" & ".join(texts) + r" \\")
-    lines += [r"\hline", r"\end{tabular}"]
+    head, *rows = (
+        rf"{' & '.join(row)} \\" for row in _rows_of_texts(results, r"\textbf{%s}", _escape_latex)
+    )
+    begin = rf"\begin{{tabular}}{{l{'c' * len(results.lineup.members)}}}"
+    lines = [begin, r"\hline", head, r"\hline", *rows, r"\hline", r"\end{tabular}"]
     return "\n".join(lines) + "\n"
 
 
@@ -284,5 +247,5 @@ def _escape_markdown(text: str) -> str:
 
 def _escape_latex(text: str) -> str:
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    special |= {c: "\\" + c for c in "&%$#_{}"}
+    special |= {"±": r"$\pm$", **{c: "\\" + c for c in "&%$#_{}"}}
     return "".join(special.get(c, c) for c in text)

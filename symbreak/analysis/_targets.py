@@ -105,7 +105,8 @@ def speed_up(
         if plain_time is not None and method != plain:
             row = dict(zip(KEYS, (problem, family, method, factor), strict=True))
             rows.append(row | _speed_up(plain_time, time, str(plain), method))
-    return pd.DataFrame(rows, columns=[*KEYS, "speed_up", "low", "high", "note"])
+    table = pd.DataFrame(rows, columns=[*KEYS, "speed_up", "low", "high", "note"])
+    return table.astype({"factor": np.float64})
 
 
 def ecdf(hits: pd.DataFrame) -> pd.DataFrame:
@@ -149,9 +150,9 @@ def _speed_up(plain: Array, other: Array, plain_name: str, name: str) -> dict[st
     if min(len(plain), len(other)) > 1:
         ratios = _ratio(plain[1:], other[1:])
         ratios = ratios[~np.isnan(ratios)]
-        if len(ratios):  # infinities cannot be interpolated
-            low = float(np.quantile(ratios, 0.025, method="lower"))
-            high = float(np.quantile(ratios, 0.975, method="higher"))
+        if len(ratios):  # order statistics: infinities cannot be interpolated
+            ordered, last = np.sort(ratios), len(ratios) - 1
+            low, high = map(float, ordered[[int(0.025 * last), int(np.ceil(0.975 * last))]])
     else:
         notes.append("too few repetitions for an interval")
     ratio = float(_ratio(plain[0], other[0]))

@@ -6,7 +6,6 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from symbreak._support.words import counted
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW
 from symbreak.analysis._tables import records, text_of
+from symbreak.analysis._targets import KEYS
 from symbreak.experiments._run import own_names
 from symbreak.experiments._study import BUILT_IN, built_in_text
 
@@ -25,24 +25,15 @@ NEAR = 3.0
 MANY = 4
 
 
-def summary_sentences(results: Results) -> list[str]:
-    """A few sentences for the head of a report; nothing in them is not in its tables."""
+def summary_sentences(results: Results, brief: bool = False) -> list[str]:
+    """What the numbers say; nothing in it is not in the tables. When brief, without speed."""
+    failed = _failure_sentences(results)
     if results.runs.empty:
-        return ["The store holds no finished run yet.", *_failure_sentences(results)]
-    sentences = [_extent(results), *best_sentences(results), *test_sentences(results)]
+        return ["The store holds no finished run yet.", *failed]
+    sentences = [_extent(results), *_best_sentences(results), *_rank_sentences(results)]
     for family in results.lineup.families:
-        sentences += family_sentences(results, family)
-    return [*sentences, *warning_sentences(results)]
-
-
-def conclusions(results: Results) -> list[str]:
-    """The shortest summary: extent, winners, how sure that is, and warnings."""
-    if results.runs.empty:
-        return summary_sentences(results)
-    certain = [family_sentences(results, family)[:1] for family in results.lineup.families]
-    sentences = [_extent(results), *best_sentences(results), *test_sentences(results)]
-    sentences += [*chain.from_iterable(certain)]
-    return [*sentences, *warning_sentences(results)]
+        sentences += _family_sentences(results, family)[: 1 if brief else None]
+    return [*sentences, *warning_sentences(results), *failed]
 
 
 def _extent(results: Results) -> str:
@@ -58,57 +49,47 @@ def _extent(results: Results) -> str:
     )
 
 
-def best_sentences(results: Results) -> list[str]:
-    """Who has the smallest mean error of all methods, whatever the family."""
-    best = results.best
+def _best_sentences(results: Results) -> list[str]:
+    """Who has the smallest mean error of all methods, and how sure it is that it is the best."""
+    best, pairs = results.best, results.all_tests[1]
     if results.runs["method"].nunique() < 2 or best.empty:
         return []
-    wins = best.groupby("method", sort=False)["problem"].apply(list)
-    wins = wins.loc[wins.map(len).sort_values(ascending=False, kind="stable").index]
-    if len(best) > MANY:
-        (winner, n), *others = wins.map(len).items()
-        sentence = f"{winner} has the smallest mean error on {n} of {len(best)} problems"
-        return [", ".join([sentence, *(f"{method} on {n}" for method, n in others)]) + "."]
-    (winner, problems), *others = wins.map(_names).items()
-    sentence = f"{winner} has the smallest mean error on {problems}"
-    return ["; ".join([sentence, *(f"{method} on {names}" for method, names in others)]) + "."]
-
-
-def test_sentences(results: Results) -> list[str]:
-    """How sure it is that the best of all methods is, tested against every other one."""
-    best = results.best
-    if results.runs["method"].nunique() < 2 or best.empty:
-        return []
-    pairs = results.all_tests[1]
-    sentences = []
-    for method, problems in best.groupby("method", sort=False)["problem"]:
+    won, tests = [], []
+    groups = sorted(best.groupby("method", sort=False)["problem"], key=lambda group: -len(group[1]))
+    for method, problems in groups:
+        where = _names(list(problems)) if len(best) <= MANY else f"{len(problems)}"
+        won.append(f"{method} on {where}")
         own = (pairs["a"] == method) | (pairs["b"] == method)
         tested = pairs[own & pairs["problem"].isin(problems) & pairs["p"].notna()]
-        if len(tested):
-            won = int((tested["better"] == method).sum())
-            where = f"on {problems.iloc[0]}" if len(problems) == 1 else f"on these {len(problems)}"
-            sentences.append(
-                f"{method} is significantly better than {won} of {len(tested)} others {where}"
-            )
-    if sentences:
-        how = "Kruskal-Wallis, then rank-sum tests with Holm's correction"
-        sentences = [f"Among all methods of a problem ({how}), {'; '.join(sentences)}."]
-    if (ranks := results.ranks) is not None:
-        first, *others = records(ranks.table)
-        limit = first["rank"] + ranks.critical_difference
-        apart = [row["method"] for row in others if row["rank"] > limit]
-        words = f"cannot be told from any other ({ranks.n_problems} problems)"
-        if apart:
-            words = f"is better than {_names(apart)} beyond the critical difference"
-        p = f"Friedman's test: p = {text_of(ranks.p)}"
+        n = int((tested["better"] == method).sum())
+        tests += [f"{method} in {n} of {len(tested)}"] if len(tested) else []
+    of = f" of {len(best)} problems" if len(best) > MANY else ""
+    sentences = [f"The smallest mean error has {', '.join([won[0] + of, *won[1:]])}."]
+    if tests:
         sentences.append(
-            f"Over all problems {first['method']} has the best mean rank, "
-            f"{first['rank']:.2f} of {len(ranks.table)}, and {words}; {p}."
+            "Tested against every other method there (Kruskal-Wallis, then rank-sum tests with "
+            f"Holm's correction), significantly better is {', '.join(tests)} pairs."
         )
     return sentences
 
 
-def family_sentences(results: Results, family: str) -> list[str]:
+def _rank_sentences(results: Results) -> list[str]:
+    """Who has the best mean rank over all problems."""
+    if (ranks := results.ranks) is None:
+        return []
+    first, *others = records(ranks.table)
+    limit = first["rank"] + ranks.critical_difference
+    apart = [row["method"] for row in others if row["rank"] > limit]
+    words = f"cannot be told from any other ({ranks.n_problems} problems)"
+    if apart:
+        words = f"is better than {_names(apart)} beyond the critical difference"
+    return [
+        f"Over all problems {first['method']} has the best mean rank, {first['rank']:.2f} of "
+        f"{len(ranks.table)}, and {words}; Friedman's test: p = {text_of(ranks.p)}."
+    ]
+
+
+def _family_sentences(results: Results, family: str) -> list[str]:
     """Wins of the family's symmetry breaking, their certainty and the speed-up."""
     lineup = results.lineup
     plain, breaking = lineup.first(family, "plain"), lineup.first(family, "proximity")
@@ -116,44 +97,28 @@ def family_sentences(results: Results, family: str) -> list[str]:
         return []
     compared = lineup.compared(family)
     table = results.summary[results.summary["method"].isin(compared)]
-    sizes = table.groupby("problem", sort=False).size()
-    problems = list(sizes[sizes == len(compared)].index)
-    if not problems:
+    complete = table.groupby("problem")["method"].transform("size") == len(compared)
+    judged = table[complete]
+    n = judged["problem"].nunique()
+    if not n:
         return []
-    judged = table[table["problem"].isin(problems)]
-    wins = judged[judged["best"] & (judged["method"] == breaking)]["problem"]
+    wins = int((judged["best"] & (judged["method"] == breaking)).sum())
     others = [method for method in compared if method != breaking]
-    sentence = f"{breaking} has a smaller mean error than {' and '.join(others)} on "
-    sentence += _of(len(wins), problems)
-    against = results.pairwise.query("a == @plain and b == @breaking and problem in @problems")
-    sentence += f"; against {plain} {_certainty(against, plain, breaking)}."
+    against = results.pairwise.query("a == @plain and b == @breaking")
+    against = against[against["problem"].isin(judged["problem"])]
+    better, worse = (int((against["better"] == name).sum()) for name in (breaking, plain))
+    sentence = (
+        f"{breaking} has a smaller mean error than {' and '.join(others)} on {wins} of "
+        f"{counted(n, 'problem')}; against {plain} it is significantly better on {better}, "
+        f"worse on {worse}."
+    )
     return [sentence, *_speed_sentences(results, plain, breaking)]
-
-
-def _certainty(against: pd.DataFrame, plain: str, breaking: str) -> str:
-    """What the tests of a pair say, problem by problem."""
-    better, worse = ((against["better"] == name).sum() for name in (breaking, plain))
-    if len(against) == 1:
-        if not better + worse:
-            return "no difference can be shown"
-        return f"it is significantly {'better' if better else 'worse'}"
-    if not better + worse:
-        return f"no difference can be shown on any of {len(against)}"
-    words = f"it is significantly better on {better}, worse on {worse}"
-    undecided = len(against) - better - worse
-    return words + (f", and no difference can be shown on {undecided}" if undecided else "")
-
-
-def _of(n: int, problems: Sequence[str]) -> str:
-    if len(problems) == 1:
-        return problems[0] if n else f"0 of 1 problem ({problems[0]})"
-    return f"{n} of {len(problems)} problems"
 
 
 def _speed_sentences(results: Results, plain: str, breaking: str) -> list[str]:
     """How many evaluations it takes to come near the best error."""
-    table = results.speed_ups
-    table = table[(table["method"] == breaking) & (table["factor"] == NEAR)]
+    table = results.speed_ups.query("method == @breaking and factor == @NEAR")
+    table = table.merge(results.running_times, on=KEYS)
     finite = table[np.isfinite(table["speed_up"]) & (table["speed_up"] > 0)]
     goal = f"To come within {NEAR:g} times the best mean error"
     sentences = []
@@ -162,15 +127,10 @@ def _speed_sentences(results: Results, plain: str, breaking: str) -> list[str]:
         where = f"on {finite['problem'].iloc[0]}" if len(finite) == 1 else ""
         where = where or f"in the median of {len(finite)} problems"
         sentences.append(f"{goal}, {breaking} needs {pace} {plain} {where}.")
-    alone = table[np.isinf(table["speed_up"])]["problem"]
-    times = results.running_times
-    times = times[(times["method"] == breaking) & (times["factor"] == NEAR)].set_index("problem")
-    for problem in alone:
-        row = times.loc[problem]
+    for row in table[np.isinf(table["speed_up"])].itertuples():
         sentences.append(
-            f"On {problem} no run of {plain} comes that near; {row['successes']} of {row['n']} "
-            f"{'run' if row['n'] == 1 else 'runs'} of {breaking} "
-            f"{'does' if row['successes'] == 1 else 'do'}."
+            f"On {row.problem} no run of {plain} comes that near, "
+            f"but {row.successes} of {row.n} of {breaking}."
         )
     return sentences
 
@@ -185,22 +145,21 @@ def _pace(speed_up: float) -> str:
 
 def paper_sentences(results: Results) -> list[str]:
     """How far the results agree with the paper, where runs are as long as those of its study."""
-    short = {results.paper_problems[name] for name in results.shorter}
-    families = results.agreement.families
-    families = families[~families["problem"].isin(short)]
+    families = results.compared_with_paper
     known = families[families["same_winner"].notna()]
     sentences = []
     if len(known):
         winners = int(known["same_winner"].astype(bool).sum())
         of = counted(len(known), "comparison")
         sentence = f"The paper's winner is confirmed in {winners} of {of}"
-        if compared := int(families["pairs_compared"].sum()):
-            agreeing = int(families["pairs_agreeing"].sum())
-            sentence += (
-                f", its verdict on significance in {agreeing} of {counted(compared, 'pair')}"
-            )
-            if turned := int(families["pairs_reversed"].sum()):
-                sentence += f" ({turned} of them with the other one ahead)"
+        agreeing, compared, turned = (
+            int(families[f"pairs_{what}"].sum()) for what in ("agreeing", "compared", "reversed")
+        )
+        if compared:
+            pairs = counted(compared, "pair")
+            sentence += f", its verdict on significance in {agreeing} of {pairs}"
+        if turned:
+            sentence += f" ({turned} of them with the other one ahead)"
         sentences.append(sentence + ".")
     if results.shorter:
         names = [f"{n} ({a:,} of {b:,} evaluations)" for n, (a, b) in results.shorter.items()]
@@ -225,7 +184,7 @@ def warning_sentences(results: Results) -> list[str]:
             f"{counted(missing['problem'].nunique(), 'problem')} {'is' if n == 1 else 'are'} still "
             "missing."
         )
-    return [*sentences, *_mixture_sentences(results), *_failure_sentences(results)]
+    return [*sentences, *_mixture_sentences(results)]
 
 
 def _mixture_sentences(results: Results) -> list[str]:

@@ -77,9 +77,9 @@ def _print_watching(page: Path) -> None:
 
 
 def _print_conclusions(report: Report) -> None:
-    from symbreak.analysis._words import conclusions
+    from symbreak.analysis._words import summary_sentences
 
-    for sentence in conclusions(report.results):
+    for sentence in summary_sentences(report.results, brief=True):
         console.print(sentence, markup=False)
     say(f"Report in {report.page}")
     say(f"Open it in a browser: {report.page.resolve().as_uri()}")

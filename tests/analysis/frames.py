@@ -39,7 +39,8 @@ def curves_frame(problem="sinc", methods=DE, repetitions=5, end=10_000):
 def runs_frame(problem="sinc", methods=DE, repetitions=5):
     rows = [
         {"problem": problem, "method": method, "repetition": r, "evaluations": 10_000}
-        | {"error": (m + 1) * 10.0**-r, "train_error": 0.1 * r, "validation_error": 0.1}
+        | dict.fromkeys(("error", "table_error"), (m + 1) * 10.0**-r)
+        | {"train_error": 0.1 * r, "validation_error": 0.1}
         | {"test_error": 0.2 * m}
         for m, method in enumerate(methods)
         for r in range(repetitions)

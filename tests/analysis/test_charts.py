@@ -9,18 +9,13 @@ import pytest
 import vl_convert
 
 from symbreak.analysis import _charts as charts
-from symbreak.analysis import _overview_charts as matrix
+from symbreak.analysis import _overview_charts as overview
 from symbreak.analysis import _style as style
 from symbreak.analysis._charts import N_POINTS, averaged, quartiles, until_the_end
-from symbreak.analysis._lineup import (
-    ROLE_STYLES,
-    VARIANT_STYLES,
-    Lineup,
-    Member,
-    styles_of,
-)
-from symbreak.analysis._overview_charts import relative_chart
+from symbreak.analysis._lineup import ROLE_STYLES, VARIANT_STYLES, Lineup, Member, styles_of
+from symbreak.analysis._statistics import Ranks
 from tests.analysis.frames import (
+    CMA,
     DE,
     STYLES,
     curves_frame,
@@ -39,39 +34,45 @@ from tests.analysis.frames import (
 
 EVIL = "<script>alert(1)</script>"
 ODD = (EVIL, 'it\'s "odd"\n', "a.b[0]\\", '\\" + 1')
-CURVES = ["convergence", "rates", "modified", "ecdf"]
-NAMES = [*CURVES, "box", "rate boxes", "heat map", "significance", "relative"]
+CURVES = ["convergence", "part", "modified", "spread", "ecdf"]
+NAMES = [*CURVES, "box", "significance", "relative", "ranks"]
 
 
-@functools.cache
-def all_charts(problem="sinc", methods=DE):
-    """A chart of every kind, by name."""
-    runs, chosen, lineup = runs_frame(problem, methods), styles(methods), lineup_of(methods)
+def spread_frame(problem="sinc", methods=DE):
+    frame = traces_frame(problem, methods).rename(columns={"modified_share": "conventions"})
+    return frame.assign(conventions=1 + 99 * frame["conventions"])
+
+
+def made_of(change, problem="sinc", methods=DE, drawn="sinc"):
+    """A chart of every kind, by name, of frames that ``change`` has changed."""
+    runs, chosen, lineup = change(runs_frame(problem, methods)), styles(methods), lineup_of(methods)
+    table = summary_frame((problem,), methods)
+    ranks = Ranks(table.rename(columns={"mean": "rank"}), 2, 0.01, 1.0)
+    frames = [
+        change(make(problem, methods))
+        for make in (curves_frame, rates_frame, traces_frame, spread_frame)
+    ]
+    curves, rates, traces, spread = frames
     return {
-        "convergence": charts.convergence_chart(curves_frame(problem, methods), problem, chosen),
-        "rates": charts.part_convergence_charts(
-            rates_frame(problem, methods), runs, problem, chosen
+        "convergence": charts.convergence_chart(curves, drawn, chosen),
+        "part": charts.part_chart(rates, runs, drawn, chosen, "train_error"),
+        "modified": charts.modified_chart(traces, drawn, chosen),
+        "spread": charts.spread_chart(spread, drawn, chosen),
+        "ecdf": charts.ecdf_chart(change(ecdf_frame(methods)), chosen),
+        "box": charts.box_chart(runs, drawn, chosen),
+        "significance": overview.significance_chart(
+            change(pairwise_frame(methods[:3], problem)), lineup
         ),
-        "modified": charts.modified_chart(traces_frame(problem, methods), problem, chosen),
-        "ecdf": charts.ecdf_chart(ecdf_frame(methods), chosen),
-        "box": charts.box_chart(runs, problem, chosen),
-        "rate boxes": charts.part_box_charts(runs, problem, chosen),
-        "heat map": matrix.heat_map(summary_frame((problem,), methods), lineup),
-        "significance": matrix.significance_chart(pairwise_frame(methods[:3], problem), lineup),
-        "relative": relative_chart(summary_frame((problem,), methods), lineup),
+        "relative": overview.relative_chart(change(table), lineup),
+        "ranks": overview.rank_chart(ranks, chosen),
     }
 
 
-def method_colors(chart):
-    """The colours of methods, as all scales of a chart with such a domain have them."""
-    found = {}
-    for node in nodes(chart.to_dict()):
-        for channel in ("color", "stroke", "fill"):
-            scale = node.get(channel, {}).get("scale") if isinstance(node.get(channel), dict) else 0
-            if scale and isinstance(scale["domain"][0], str):
-                pairs = zip(scale["domain"], scale["range"], strict=True)
-                found.setdefault(channel, []).extend(pairs)
-    return {pair for pairs in found.values() for pair in pairs}
+@functools.cache
+def usual():
+    """Charts of usual frames, and what they look like."""
+    made = made_of(lambda frame: frame)
+    return {name: (chart.to_dict(), svg(chart)) for name, chart in made.items()}  # validates
 
 
 def test_medians_and_quartiles_are_those_of_the_runs_at_that_evaluation():
@@ -88,24 +89,17 @@ def test_between_improvements_the_error_is_the_last_one():
     assert set(data.loc[10_000:]) == {3 * 0.5**4}
 
 
-@pytest.mark.parametrize("repetitions", [1, 50])
-def test_a_chart_never_holds_the_curves_of_all_runs(repetitions):
-    long = curves_frame(repetitions=repetitions, end=10**7)
+def test_a_chart_never_holds_the_curves_of_all_runs():
+    long = curves_frame(repetitions=50, end=10**7)
     chart = charts.convergence_chart(long, "sinc", styles())
     assert rows_of(chart, "median").groupby("method").size().max() <= N_POINTS + 1
     assert len(chart.to_json(indent=None)) < 60_000
 
 
 def test_a_line_ends_where_the_shortest_run_of_its_method_does():
-    both = pd.concat([curves_frame(methods=["DE"]), curves_frame(methods=["DE"], end=5_000)])
+    short = curves_frame(methods=["DE"], end=5_000).assign(repetition=9)
+    both = pd.concat([curves_frame(methods=["DE"]), short])
     assert quartiles(both, "error")["evaluations"].max() == 5_000
-
-
-def test_two_runs_of_the_same_repetition_stay_two():
-    twice = pd.concat([curves_frame(methods=["DE"], repetitions=1)] * 2)
-    twice.iloc[:5, twice.columns.get_loc("error")] *= 3
-    row = quartiles(twice, "error").iloc[-1]
-    assert (row["lower"], row["median"], row["upper"]) == (0.09375, 0.125, 0.1562)
 
 
 def test_infinite_errors_leave_the_quartiles_of_the_others():
@@ -132,14 +126,10 @@ def test_shares_are_averaged_between_two_points():
 
 
 def test_the_spread_chart_shows_conventions_down_to_one():
-    frame = traces_frame().rename(columns={"modified_share": "conventions"})
-    frame["conventions"] = 1 + 99 * frame["conventions"]
-    chart = charts.spread_chart(frame, "sinc", styles())
-    rows = rows_of(chart, "median")
+    rows = rows_of(charts.spread_chart(spread_frame(), "sinc", styles()), "median")
     assert set(rows["method"]) == set(DE)
     assert rows.query("method == 'DE'")["median"].tolist() == [1.0] * sum(rows["method"] == "DE")
     assert rows.query("method == 'DE-SB'")["median"].iloc[0] == 100
-    assert "nothing to draw yet" in charts.spread_chart(frame, "other", styles()).to_json()
 
 
 def test_methods_that_modify_nothing_are_not_among_those_that_do():
@@ -147,53 +137,51 @@ def test_methods_that_modify_nothing_are_not_among_those_that_do():
     assert set(rows["method"]) == {"DE-INV-SB", "DE-SB"}
 
 
-def test_a_box_chart_has_a_point_for_each_run_and_they_do_not_cover_each_other():
-    rows = rows_of(charts.box_chart(runs_frame(), "sinc", styles()), "aside")
+def test_a_box_chart_has_a_point_for_each_finite_run_and_they_do_not_cover_each_other():
+    frame = runs_frame()
+    chart = charts.box_chart(frame, "sinc", styles())
+    rows = rows_of(chart, "aside")
     assert len(rows) == 15
     assert sorted(rows["error"])[-1] == 3.0
     places = sorted(rows[rows["method"] == "DE"]["aside"])
     assert min(np.diff(places)) > 0.1
-    assert places[0] >= -0.5
-    assert places[-1] <= 0.5
-
-
-def test_a_box_chart_says_how_many_runs_it_leaves_out():
-    frame = runs_frame()
-    frame.loc[:1, "error"] = np.inf
+    assert -0.5 <= places[0] < places[-1] <= 0.5
+    assert "not shown" not in chart.to_json()
+    frame.loc[:1, "table_error"] = np.inf
     chart = charts.box_chart(frame, "sinc", styles())
     assert len(rows_of(chart, "aside")) == 13
     assert "not shown: 2 without a finite value" in chart.to_json()
-    assert "not shown" not in charts.box_chart(runs_frame(), "sinc", styles()).to_json()
 
 
-@pytest.mark.parametrize(("change", "switched"), [(1.0, True), (0.0, False), (-1.0, False)])
-def test_only_positive_values_have_a_logarithmic_axis(change, switched):
-    frame = runs_frame().assign(error=lambda f: f["error"] * change)
-    names = [
-        param["name"]
-        for param in charts.box_chart(frame, "sinc", styles()).to_dict().get("params", [])
-    ]
-    assert ("logarithmic" in names) == switched
+@pytest.mark.parametrize(
+    ("change", "task", "switched"),
+    [(1.0, "regression", True), (0.0, "regression", False), (1.0, "classification", False)],
+)
+def test_only_positive_values_that_are_no_shares_have_a_logarithmic_axis(change, task, switched):
+    frame = runs_frame().assign(table_error=lambda f: f["error"] * change, task=task)
+    spec = charts.box_chart(frame, "sinc", styles()).to_dict()
+    assert ("logarithmic" in [param["name"] for param in spec.get("params", [])]) == switched
+    assert ("error rate on test data" in json.dumps(spec)) == (task == "classification")
 
 
-def test_classification_has_three_of_each():
-    made = all_charts()
-    for name in ("rates", "rate boxes"):
-        panels = made[name].to_dict()["hconcat"]
-        assert [panel["title"] for panel in panels] == ["training", "validation", "test"]
+def test_errors_on_parts_of_the_data_have_one_scale_and_are_shares_in_classification():
+    for task, sign in (("classification", "~%"), ("regression", "~g")):
+        runs = runs_frame().assign(task=task)
+        axes = []
+        for part in charts.PARTS:
+            spec = charts.part_chart(rates_frame(), runs, "sinc", styles(), part).to_dict()
+            axes.append(json.dumps(spec["layer"][0]["encoding"]["y"]))
+        assert len(set(axes)) == 1
+        assert sign in axes[0]
 
 
 def test_the_switch_between_log_and_linear_moves_the_lines_and_the_ticks():
-    spec = charts.convergence_chart(curves_frame(), "sinc", styles()).to_dict()
-    logarithmic = vl_convert.vegalite_to_svg(spec)
-    [switch] = [param for param in spec["params"] if param["name"] == "logarithmic"]
-    assert switch["bind"]["input"] == "checkbox"
-    switch["value"] = False
-    linear = vl_convert.vegalite_to_svg(spec)
-    assert ">0.3<" in logarithmic
-    assert ">0.3<" not in linear
-    assert ">0<" in linear
-    assert ">0<" not in logarithmic
+    spec, logarithmic = usual()["convergence"]
+    params = [{**p, "value": False} if p["name"] == "logarithmic" else p for p in spec["params"]]
+    linear = vl_convert.vegalite_to_svg({**spec, "params": params})
+    for label, picture, other in ((">0.3<", logarithmic, linear), (">0<", linear, logarithmic)):
+        assert label in picture
+        assert label not in other
 
 
 def test_the_logarithmic_axis_is_one():
@@ -223,22 +211,16 @@ def test_the_logarithmic_axis_is_one():
 )
 def test_logarithmic_ticks_are_round_and_some(low, high, ticks):
     assert style.log_ticks(low, high) == ticks
-
-
-def test_there_are_never_too_many_ticks():
     assert len(style.log_ticks(1e-30, 1e30)) <= 9
 
 
 @pytest.mark.parametrize("name", CURVES)
 def test_a_click_in_the_legend_takes_a_method_out(name):
-    spec = all_charts()[name].to_dict()
-    legends = [param for param in spec["params"] if param.get("bind") == "legend"]
-    if not legends:  # in a chart that stands alone they are in its layer
-        legends = [p for n in nodes(spec) for p in n.get("params", []) if p.get("bind") == "legend"]
-    whole = vl_convert.vegalite_to_svg(spec)
-    for legend in legends:
-        assert legend["select"]["toggle"] == "true"
-        legend["value"] = [row for row in legend["value"] if row["method"] != "DE-SB"]
+    spec, whole = usual()[name]
+    spec = json.loads(json.dumps(spec))
+    [legend] = [p for n in nodes(spec) for p in n.get("params", []) if p.get("bind") == "legend"]
+    assert legend["select"]["toggle"] == "true"
+    legend["value"] = [row for row in legend["value"] if row["method"] != "DE-SB"]
     without = vl_convert.vegalite_to_svg(spec)
     color = f'stroke="{STYLES["DE-SB"].color}"'
     assert without.count(color) < whole.count(color)
@@ -246,42 +228,34 @@ def test_a_click_in_the_legend_takes_a_method_out(name):
 
 
 def test_hovering_shows_every_method():
-    spec = charts.convergence_chart(curves_frame(), "sinc", styles()).to_dict()
-    [tooltip] = [node["tooltip"] for node in nodes(spec) if "tooltip" in node]
+    chart = charts.convergence_chart(curves_frame(), "sinc", styles())
+    [tooltip] = [node["tooltip"] for node in nodes(chart.to_dict()) if "tooltip" in node]
     assert [entry.get("title") for entry in tooltip][1:] == list(DE)
-    rows = rows_of(charts.convergence_chart(curves_frame(), "sinc", styles()), "m0", "m2")
-    row = rows.set_index("evaluations").loc[10_000]
+    row = rows_of(chart, "m0", "m2").set_index("evaluations").loc[10_000]
     assert row[["m0", "m2"]].tolist() == ["0.188 (0.125 to 0.25)", "0.562 (0.375 to 0.75)"]
 
 
 def test_the_same_method_has_the_same_colour_everywhere():
-    made = all_charts()
-    seen = {
-        name: method_colors(chart)
-        for name, chart in made.items()
-        if name not in ("heat map", "relative")
-    }
-    for name, pairs in seen.items():
-        for method, color in pairs - {("", style.GREY)}:
-            assert STYLES[method].color == color, name
-    assert {method for pairs in seen.values() for method, _ in pairs} >= set(DE)
+    for name in set(NAMES) - {"significance", "relative"}:
+        scales = [
+            node["color"]["scale"]
+            for node in nodes(usual()[name][0])
+            if isinstance(node.get("color"), dict) and "scale" in node["color"]
+        ]
+        pairs = {p for s in scales for p in zip(s["domain"], s["range"], strict=True)}
+        assert pairs, name
+        assert all(STYLES[method].color == color for method, color in pairs), name
 
 
 def test_colours_follow_the_role_in_every_family_and_differ_between_methods():
-    roles = ("plain", "invariant", "proximity", "exhaustive", *["variant"] * 9)
-    members = [Member(f"{f}{i}", f, role) for f in "ab" for i, role in enumerate(roles)]
+    roles = ("plain", "invariant", "proximity", "proximity", "exhaustive", *["variant"] * 8)
+    members = [Member(f"{f}{i:02}", f, role) for f in "ab" for i, role in enumerate(roles)]
     made = styles_of(Lineup.sorted(members))
-    ours, others = ([made[f"{f}{i}"] for i in range(len(roles))] for f in "ab")
+    ours, others = ([made[f"{f}{i:02}"] for i in range(len(roles))] for f in "ab")
     assert ours == others
     assert len(set(ours)) == len(roles)
     assert len({look.color for look in ours[:9]}) == 9
-
-
-def test_two_methods_of_one_role_look_different():
-    members = [Member(name, "DE", "proximity") for name in ("one", "two")]
-    made = styles_of(Lineup.sorted(members))
-    assert made["one"] == ROLE_STYLES["proximity"]
-    assert made["two"] == VARIANT_STYLES[0]
+    assert ours[2] == ROLE_STYLES["proximity"]
 
 
 @pytest.mark.parametrize("background", ["#ffffff", "#111111"])
@@ -303,87 +277,76 @@ def contrast(one, other):
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_the_ecdf_shows_the_methods_that_are_asked_for():
-    only = charts.ecdf_chart(ecdf_frame(), styles())
-    assert rows_of(only, "median").groupby("method")["median"].max().to_dict() == dict.fromkeys(
-        DE, 1
-    )
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_chart_exports_with_a_transparent_background(name):
-    spec = all_charts()[name].to_dict()  # validates
+    spec, picture = usual()[name]
     assert spec["config"]["background"] == "transparent"
     json.dumps(spec, allow_nan=False)
-    picture = vl_convert.vegalite_to_svg(spec)
-    assert picture.startswith("<svg")
     width = float(picture.split('width="')[1].split('"')[0])
     assert 100 < width < 540  # readable when printed
-    assert vl_convert.svg_to_png(picture).startswith(b"\x89PNG")
     assert vl_convert.svg_to_pdf(picture).startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_odd_names_are_shown_as_they_are(name):
-    chart = all_charts(problem=EVIL, methods=ODD)[name]
-    picture = svg(chart)
-    assert "<script" not in picture
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in picture
-    if name in CURVES:
-        assert picture.count("stroke-dasharray") >= len(ODD)  # all lines are drawn
+def test_odd_names_are_shown_as_they_are():
+    made = made_of(lambda frame: frame, EVIL, ODD, EVIL)
+    for name in NAMES:
+        picture = svg(made[name])
+        assert "<script" not in picture, name
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in picture, name
+        if name in CURVES:
+            assert picture.count("stroke-dasharray") >= len(ODD), name  # all lines are drawn
 
 
-@pytest.mark.parametrize("repetitions", [1, 2])
-@pytest.mark.parametrize("methods", [("DE",), DE])
-def test_few_runs_make_a_chart(repetitions, methods):
-    curves, runs = (
-        make(methods=methods, repetitions=repetitions) for make in (curves_frame, runs_frame)
-    )
-    for chart in (
-        charts.convergence_chart(curves, "sinc", styles(methods)),
-        charts.box_chart(runs, "sinc", styles(methods)),
-        charts.part_box_charts(runs, "sinc", styles(methods)),
-        charts.ecdf_chart(ecdf_frame(methods), styles(methods)),
-        matrix.heat_map(summary_frame(("sinc",), methods), lineup_of(methods)),
-    ):
-        assert "DE" in svg(chart)
+def test_few_runs_make_a_chart():
+    for methods, repetitions in ((("DE",), 1), (DE, 1), (DE, 2)):
+        curves, runs = (
+            make(methods=methods, repetitions=repetitions) for make in (curves_frame, runs_frame)
+        )
+        for chart in (
+            charts.convergence_chart(curves, "sinc", styles(methods)),
+            charts.box_chart(runs, "sinc", styles(methods)),
+        ):
+            assert "DE" in svg(chart)
 
 
-@pytest.mark.parametrize("empty", [pd.DataFrame(), "no rows", "another problem"])
-def test_without_rows_a_chart_says_so(empty):
-    def of(frame):
-        return empty if isinstance(empty, pd.DataFrame) else frame.iloc[:0]
-
-    problem = "sinc"
-    curves, runs = of(curves_frame()), of(runs_frame())
-    if isinstance(empty, str) and empty == "another problem":
-        curves, runs, problem = curves_frame(), runs_frame(), "syn5"
-    for chart in (
-        charts.convergence_chart(curves, problem, styles()),
-        charts.part_convergence_charts(of(rates_frame()), runs, problem, styles()),
-        charts.modified_chart(of(traces_frame()), problem, styles()),
-        charts.ecdf_chart(of(ecdf_frame()), styles()),
-        charts.box_chart(runs, problem, styles()),
-        charts.part_box_charts(runs, problem, styles()),
-        matrix.heat_map(of(summary_frame()), lineup_of()),
-        matrix.significance_chart(of(pairwise_frame()), lineup_of()),
-        relative_chart(of(summary_frame()), lineup_of()),
-    ):
-        assert "nothing to draw yet" in svg(chart)
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [(lambda _: pd.DataFrame(), "sinc"), (lambda f: f.iloc[:0], "sinc"), (lambda f: f, "syn5")],
+)
+def test_without_rows_a_chart_says_so(change, problem):
+    made = made_of(change, drawn=problem)
+    del made["ranks"]  # there are none
+    for name, chart in made.items():
+        if problem == "sinc" or name in ("convergence", "part", "modified", "spread", "box"):
+            assert "nothing to draw yet" in json.dumps(chart.to_dict()), name
 
 
-def test_regression_runs_have_no_rates_to_draw():
-    frame = runs_frame().assign(train_error=np.nan, validation_error=np.nan, test_error=np.nan)
-    assert "nothing to draw yet" in svg(charts.part_box_charts(frame, "sinc", styles()))
+def test_errors_are_multiples_of_the_smallest_of_all_families():
+    frame = summary_frame(("sinc", "syn5"))
+    frame.loc[frame["problem"] == "syn5", "mean"] = 0.0  # nothing is a multiple of 0
+    rows = rows_of(overview.relative_chart(frame, lineup_of((*DE, *CMA))), "multiple")
+    assert rows["problem"].unique().tolist() == ["sinc"]
+    assert rows["multiple"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert rows["breaking"].tolist() == ["no breaking", "fixed rules", "towards the optimum"] * 2
 
 
-def test_only_parts_of_the_data_with_errors_are_drawn_and_those_of_regression_are_no_shares():
-    runs, rates = (frame.assign(validation_error=np.nan) for frame in (runs_frame(), rates_frame()))
-    for chart in (
-        charts.part_box_charts(runs, "sinc", styles(), shares=False),
-        charts.part_convergence_charts(rates, runs, "sinc", styles(), shares=False),
-    ):
-        spec = chart.to_dict()
-        assert [panel["title"] for panel in spec["hconcat"]] == ["training", "test"]
-        assert "~%" not in json.dumps(spec)
-        assert "%" not in vl_convert.vegalite_to_svg(spec)
+def test_a_triangle_points_to_the_better_method_in_its_colour_and_is_hollow_without_holm():
+    chart = overview.significance_chart(pairwise_frame(p_holm=0.06), lineup_of())
+    rows = rows_of(chart, "result")
+    assert rows["result"].tolist() == ["second better", "first better", "no difference"]
+    assert rows["pair"].tolist() == ["DE : INV-SB", "DE : SB", "INV-SB : SB"]
+    assert rows["color"].tolist() == [
+        *(STYLES[method].color for method in ("DE-INV-SB", "DE")),
+        style.GREY,
+    ]
+    assert rows["holm"].tolist() == [False, False, True]
+    assert f'stroke="{STYLES["DE-INV-SB"].color}"' in svg(chart)
+    assert rows_of(overview.significance_chart(pairwise_frame(), lineup_of()), "holm")["holm"].all()
+
+
+def test_a_pair_that_was_not_tested_is_marked():
+    changes = {"p": np.nan, "p_holm": np.nan, "a12": np.nan, "significant": False, "better": ""}
+    frame = pairwise_frame(note="missing").assign(**changes)
+    rows = rows_of(overview.significance_chart(frame, lineup_of()), "result")
+    assert rows["result"].tolist() == ["no test"] * 3
+    assert rows["p"].tolist()[0] == "-"

@@ -19,6 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
 
 from symbreak.estimators import EvolvedMLPClassifier, EvolvedMLPRegressor
 
@@ -75,6 +76,6 @@ def searched(
     grid = {f"{pipeline.steps[-1][0]}__{key}": list(values) for key, values in grid.items()}
     cv = folds(INNER_FOLDS, shuffle=True, random_state=0)
     search = GridSearchCV(pipeline, grid, cv=cv, scoring=scoring)
-    if isinstance(model, MLPRegressor):
+    if isinstance(model, MLPRegressor | SVR):
         return TransformedTargetRegressor(search, transformer=StandardScaler())
     return search

@@ -75,7 +75,7 @@ def test_a_data_file_that_needs_an_extra_says_what_to_install(
     monkeypatch.setitem(sys.modules, package, None)
     path = tmp_path / f"table.{suffix}"
     path.touch()
-    with pytest.raises(ValueError, match=rf"need {package}; .* '\.\[{extra}\]'\)$"):
+    with pytest.raises(ValueError, match=rf"need the package {package}; .* '\.\[{extra}\]'\)$"):
         read_problem(path, name="table")
 
 

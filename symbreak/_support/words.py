@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 #: What a chart can be saved as.
 CHART_FORMATS = (".svg", ".png", ".pdf", ".html")
@@ -12,6 +14,17 @@ def how_to_install(extra: str) -> str:
     """The command that brings an extra, from an index or from the folder of the source."""
     here = f"in the folder of its source: pip install '.[{extra}]'"
     return f"pip install 'symbreak[{extra}]' ({here})"
+
+
+def needed(module: str, extra: str, what: str) -> Any:
+    """A module of an extra; where it is missing, a ValueError says how to install it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        package = module.partition(".")[0]
+        raise ValueError(
+            f"{what} the package {package}; install it with: {how_to_install(extra)}"
+        ) from None
 
 
 def counted(n: int, noun: str) -> str:

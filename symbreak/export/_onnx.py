@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbreak._support.checks import Array
-from symbreak._support.words import how_to_install
+from symbreak._support.words import needed
 from symbreak.export._parts import check_model, facts, labels, rows_of
 from symbreak.models import Model
 from symbreak.problems import Encoding
@@ -30,13 +30,8 @@ def to_onnx(model: Model) -> bytes:
         ValueError: if the package onnx is missing.
     """
     check_model(model)
-    try:
-        import onnx
-        from onnx import helper
-    except ModuleNotFoundError:
-        raise ValueError(
-            f"exporting to ONNX needs the package onnx; install it with: {how_to_install('onnx')}"
-        ) from None
+    onnx = needed("onnx", "onnx", "exporting to ONNX needs")
+    helper = onnx.helper
     graph = _Graph(helper, onnx.numpy_helper)
     _outputs(graph, model)
     double, d, q = onnx.TensorProto.DOUBLE, model.topology.n_inputs, model.topology.n_outputs

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.dtypes import StringDType
 
 from symbreak._support.checks import check_path
-from symbreak._support.words import how_to_install
+from symbreak._support.words import needed
 from symbreak.problems._tables import MAX_BYTES, NUMERIC, Column, Table, check_names, too_large
 
 #: What NumPy writes; others can take gigabytes to expand.
@@ -93,12 +93,7 @@ def _checked(name: str, array: Column) -> Column:
 
 def read_parquet(path: Path) -> Table:
     """Columns of a parquet file; an index of pandas is a column if it has a name."""
-    try:
-        import pyarrow.parquet as pq
-    except ModuleNotFoundError:
-        raise ValueError(
-            f"parquet files need pyarrow; install it with: {how_to_install('parquet')}"
-        ) from None
+    pq = needed("pyarrow.parquet", "parquet", "parquet files need")
     frame = None
     try:
         with path.open("rb") as file:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.dtypes import StringDType
 
 from symbreak._support.checks import IntArray, shown
-from symbreak._support.words import counted, how_to_install
+from symbreak._support.words import counted, needed
 from symbreak.problems._tables import (
     MAX_BYTES,
     MISSING,
@@ -69,12 +69,7 @@ def read_text(path: Path, header: bool | None, encoding: str | None) -> Table:
 
 def read_excel(path: Path, header: bool | None) -> Table:
     """Read the first sheet of a spreadsheet, with the values that its formulas had when saved."""
-    try:
-        from openpyxl import load_workbook
-    except ModuleNotFoundError:
-        raise ValueError(
-            f".xlsx files need openpyxl; install it with: {how_to_install('excel')}"
-        ) from None
+    openpyxl = needed("openpyxl", "excel", ".xlsx files need")
     try:
         with zipfile.ZipFile(path) as archive:
             large = sum(member.file_size for member in archive.infolist()) > MAX_BYTES
@@ -82,7 +77,7 @@ def read_excel(path: Path, header: bool | None) -> Table:
         if not large:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about looks that it does not read
-                book = load_workbook(path, read_only=True, data_only=True)
+                book = openpyxl.load_workbook(path, read_only=True, data_only=True)
                 rows = list(book.worksheets[0].iter_rows(values_only=True))
                 book.close()
     except Exception as error:  # on damaged bytes openpyxl raises whatever Python does

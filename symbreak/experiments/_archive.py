@@ -1,4 +1,4 @@
-"""Results as plain files: archives that can be committed, CSV tables, the format of IOHprofiler.
+"""Results as plain files: archives that can be committed, and CSV tables.
 
 An archive is a folder with ``archive.json`` (study files, facts about the problems, kinds of
 columns) and a folder per problem with a table per frame, thinned and compressed. Tables of a
@@ -11,14 +11,12 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy as np
 
 from symbreak._support.checks import check_folder, check_kind, check_path
-from symbreak._version import __version__
 from symbreak.experiments._database import ARCHIVE_HEAD as HEAD
 from symbreak.experiments._errors import StoreError
 from symbreak.experiments._frames import NAMES, TABLE_OF, Frames
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 #: Digits of the numbers of each frame; those of runs are exact.
-DIGITS = {"curves": 6, "part_errors": 6, "traces": 4, "spread": 4}
+DIGITS = {"curves": "%.6g", "part_errors": "%.6g", "traces": "%.4g", "spread": "%.4g"}
 #: Of the points of a curve whose evaluations lie within this factor the last is kept.
 CURVE_STEP = 1.02
 TRACE_POINTS = 100
@@ -72,7 +70,7 @@ def write_archive(store: Store, folder: str | Path) -> list[Path]:
         parts = frame.groupby(frame["problem"].map(file_name)) if len(frame) else ()
         for subfolder, part in parts:
             path = folder / str(subfolder) / f"{TABLE_OF[name]}.csv.gz"
-            files[path] = _rounded(part, DIGITS.get(name)).to_csv(index=False).encode()
+            files[path] = part.to_csv(index=False, float_format=DIGITS.get(name)).encode()
     return [path for path, content in files.items() if _write_if_new(path, content)]
 
 
@@ -154,55 +152,6 @@ def export_csv(store: Store, folder: str | Path) -> list[Path]:
     return [folder / f"{name}.csv" for name in TABLE_OF]
 
 
-def export_ioh(store: Store, folder: str | Path) -> list[Path]:
-    """Write a folder per method as IOHexperimenter would; load any of them in IOHanalyzer.
-
-    A repetition is a run on instance 1; the function is the problem, its value the error.
-    """
-    check_kind("store", store, Store, "Store(path)")
-    folder = check_folder("folder", folder)
-    frames = store.frames()
-    facts, curves, written = frames.facts(), frames.curves, []
-    numbers = {name: number for number, name in enumerate(facts, start=1)}
-    if curves.empty:
-        return []
-    for names, runs in curves.groupby(["method", "problem"], sort=False):
-        method, problem = map(str, names)
-        number, dim = numbers[problem], facts[problem]["dim"]
-        target = folder / file_name(method)
-        label = f"f{number}_{file_name(problem)}"
-        data = Path(f"data_{label}") / f"IOHprofiler_f{number}_DIM{dim}.dat"
-        (target / data.parent).mkdir(parents=True, exist_ok=True)
-        lines, summaries = [], []
-        for _, run in runs.groupby("repetition"):
-            lines.append("evaluations raw_y")
-            lines += [f"{n} {y:.17g}" for n, y in zip(run.evaluations, run.error, strict=True)]
-            summaries.append(_summary(run))
-        (target / data).write_text("\n".join(lines) + "\n")
-        description = {
-            "version": __version__,
-            "suite": "symbreak",
-            "function_id": number,
-            "function_name": problem,
-            "maximization": False,
-            "algorithm": {"name": method, "info": f"symbreak {__version__}"},
-            "attributes": ["evaluations", "raw_y"],
-            "scenarios": [{"dimension": dim, "path": data.as_posix(), "runs": summaries}],
-        }
-        written.append(target / f"IOHprofiler_{label}.json")
-        written[-1].write_text(json.dumps(description, indent=1))
-    return written
-
-
-def _summary(run: Any) -> dict[str, Any]:
-    best = run.error.idxmin()  # the first of equals: where it was reached
-    return {
-        "instance": 1,
-        "evals": int(run.evaluations.iloc[-1]),
-        "best": {"evals": int(run.evaluations[best]), "y": float(run.error[best]), "x": []},
-    }
-
-
 def file_name(name: str) -> str:
     """A name that is safe for a file or a folder."""
     return "".join(c if c.isalnum() or c in "-." else "_" for c in name).lstrip(".") or "_"
@@ -237,26 +186,14 @@ def _kinds(frame: pd.DataFrame) -> dict[str, str]:
     return {str(name): _KINDS.get(kind.kind, "str") for name, kind in frame.dtypes.items()}
 
 
-def _rounded(frame: pd.DataFrame, digits: int | None) -> pd.DataFrame:
-    if digits is None:
-        return frame
-    numbers = frame.select_dtypes("float")
-    texts = {
-        str(name): ["" if np.isnan(value) else f"{value:.{digits}g}" for value in column]
-        for name, column in numbers.items()
-    }
-    return frame.assign(**texts)
-
-
 def _read(path: Path, kinds: Mapping[str, str]) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        text = gzip.decompress(path.read_bytes())
-        frame = pd.read_csv(BytesIO(text), dtype=str, keep_default_na=False)
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
         # Python's float is exact, that of read_csv depends on its version
         numbers = {
-            name: [float(value) if value else np.nan for value in frame[name]]
+            name: [float(value or "nan") for value in frame[name]]
             for name, kind in kinds.items()
             if kind == "float64"
         }

@@ -120,17 +120,13 @@ FORMAT: int = max(column.since for column in RUN)
 
 APPLICATION_ID = 0x53594D42  # "SYMB"
 
-#: In every table: a hash of all the rest of the row, verified whenever it is read.
-CHECKSUM = Column("checksum", _TEXT)
-
 
 @dataclass(frozen=True)
 class Table:
-    """Columns, what holds between them, and the first format that has the table."""
+    """Columns, and what holds between them."""
 
     columns: tuple[Column, ...]
     constraint: str = ""
-    since: int = FIRST_FORMAT
 
     def names(self, version: int | None = None) -> list[str]:
         """Names of the columns that a format has, by default this one's; the checksum apart."""
@@ -138,9 +134,10 @@ class Table:
 
     def sql(self, name: str) -> str:
         """The statement that makes it."""
-        columns = [f"{column.name} {column.sql}" for column in (*self.columns, CHECKSUM)]
-        constraint = [self.constraint] if self.constraint else []
-        return f"CREATE TABLE {name} ({', '.join([*columns, *constraint])}) STRICT"
+        columns = [f"{column.name} {column.sql}" for column in self.columns]
+        checksum = f"checksum {_TEXT}"  # of all the rest of the row, verified whenever it is read
+        parts = [*columns, checksum, self.constraint] if self.constraint else [*columns, checksum]
+        return f"CREATE TABLE {name} ({', '.join(parts)}) STRICT"
 
 
 def _arrays_of(table: str) -> Table:

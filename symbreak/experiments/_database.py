@@ -251,26 +251,19 @@ class Database:
         self._connection = copy
 
     def _migrate(self) -> None:
-        """Bring a store to the present format, all of it or nothing of it."""
+        """Add the columns that are new, all of them or none."""
         with self._all_or_nothing():
-            for version in range(self._format(), FORMAT):  # another process may have done it
-                for name in TABLES:
-                    self._bring_to(version + 1, name)
-                self._connection.execute(f"PRAGMA user_version = {version + 1}")
-
-    def _bring_to(self, version: int, name: str) -> None:
-        """Make a table if it is new in a format, or add the columns that are."""
-        table = TABLES[name]
-        new = [column for column in table.columns if column.since == version]
-        if table.since == version:
-            self._connection.execute(table.sql(name))
-        elif new and table.since < version:
-            for _ in self.rows(name, version=version - 1):
-                pass  # no damage gets a new checksum
-            for column in new:
-                definition = f"{column.name} {column.sql} DEFAULT {column.before}"
-                self._connection.execute(f"ALTER TABLE {name} ADD COLUMN {definition}")
-            self._seal_rows(name)
+            version = self._format()  # another process may have done it
+            for name, table in TABLES.items():
+                new = [column for column in table.columns if column.since > version]
+                if new:
+                    list(self.rows(name, version=version))  # no damage gets a new checksum
+                for column in new:
+                    definition = f"{column.name} {column.sql} DEFAULT {column.before}"
+                    self._connection.execute(f"ALTER TABLE {name} ADD COLUMN {definition}")
+                if new:
+                    self._seal_rows(name)
+            self._connection.execute(f"PRAGMA user_version = {FORMAT}")
 
     def _seal_rows(self, table: str) -> None:
         """Give every row of a table the checksum of what it holds now."""

@@ -1,7 +1,6 @@
 import dataclasses
 import hashlib
 import json
-import shutil
 import sqlite3
 
 import numpy as np
@@ -15,7 +14,6 @@ from symbreak.experiments import (
     _columns,
     check_store,
     export_csv,
-    export_ioh,
     merge_stores,
 )
 from symbreak.experiments._archive import file_name
@@ -180,7 +178,6 @@ def test_an_empty_store_gives_empty_frames(tmp_path):
         assert store.frames().spread.empty
         assert store.frames().traces.empty
         assert store.failures().empty
-        assert export_ioh(store, tmp_path / "ioh") == []
 
 
 def test_the_file_is_a_wal_database_with_references_and_no_pickle(full, records):
@@ -389,25 +386,6 @@ def test_csv_files_hold_everything(full, tmp_path, records):
         assert np.array_equal(back.error, store.frames().curves.error)
 
 
-def test_ioh_files_have_the_format_of_ioh_experimenter(full, tmp_path, records):
-    with Store(full) as store:
-        files = export_ioh(store, tmp_path / "ioh")
-    assert len(files) == 4
-    for file in files:
-        description = json.loads(file.read_text())
-        assert description["maximization"] is False
-        (scenario,) = description["scenarios"]
-        lines = (file.parent / scenario["path"]).read_text().splitlines()
-        assert lines.count("evaluations raw_y") == len(scenario["runs"]) == 2
-        starts = [i for i, line in enumerate(lines) if line.startswith("eval")] + [len(lines)]
-        for run, first, last in zip(scenario["runs"], starts, starts[1:], strict=False):
-            points = [line.split() for line in lines[first + 1 : last]]
-            assert int(points[-1][0]) == run["evals"]
-            assert float(points[-1][1]) == run["best"]["y"]
-    names = {(r.method, r.error) for _, r in records}
-    assert {(file.parent.name) for file in files} == {method for method, _ in names}
-
-
 def test_names_from_users_cannot_leave_the_folder():
     assert file_name("../../etc/passwd") == "_.._etc_passwd"
     assert "/" not in file_name("a/b")
@@ -419,14 +397,8 @@ def test_the_tables_of_a_format_never_change():
     tables = {
         name: dataclasses.replace(table, columns=[c for c in table.columns if c.since <= 2])
         for name, table in _columns.TABLES.items()
-        if table.since <= 2
     }
     text = " ".join(table.sql(name) for name, table in tables.items())
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "321235bca36baddf"
     newest = max(c.since for table in _columns.TABLES.values() for c in table.columns)
     assert newest == _columns.FORMAT
-
-
-def test_copies_of_a_store_are_equal(full, tmp_path):
-    shutil.copy(full, tmp_path / "copy.db")
-    assert check_store(tmp_path / "copy.db") == []

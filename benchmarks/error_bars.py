@@ -7,8 +7,10 @@ neurons, five outer folds with at most 600 rows to train on, beside a Gaussian p
 (CV+) around scikit-learn's MLP.
 
     pip install -e '.[sklearn,bench]'
-    python benchmarks/error_bars.py run --tables FOLDER    # a quarter of an hour
+    python benchmarks/error_bars.py run --tables FOLDER    # what is missing; all in half an hour
     python benchmarks/error_bars.py write                  # tables of docs/error-bars.md
+
+Rows are kept one by one, so that a run may be stopped; without the file of results, all are made.
 
 The nine tables (airfoil.data ... yacht.data, the target last, and splits.json) are in the paper's
 repository; without them the densities are left as they are.
@@ -20,7 +22,7 @@ import argparse
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,10 +45,9 @@ from symbreak.error_bars import error_bars_of
 from symbreak.training._error_bars import optima_of, with_error_bars
 
 SEEDS, FOLDS, MOST_ROWS, HIDDEN = 5, 5, 600, (5,)
+PARTS = ("densities", "intervals", "chosen", "noise")
 ALPHAS = {"mlpregressor__alpha": [0.001, 0.1, 1, 10]}
 
-
-PARTS = ("densities", "intervals", "chosen", "noise")
 SIZES, NOISE, TABLES_OF_NOISE = (8, 15, 30, 200), 0.2, 20
 Draw = Callable[[np.random.Generator, int], Array]
 #: Rows of tables on which the size is chosen, too, which takes seconds a fold.
@@ -88,12 +89,11 @@ def density(data: Data, rows: dict[str, list[int]], seed: int) -> dict[str, floa
     }
 
 
-def densities(tables: dict[str, Data], splits: dict[str, Any]) -> Iterator[Row]:
-    """Means over seeds, table by table."""
-    for name in CHAINS:
-        found = [density(tables[name], splits[name], seed) for seed in range(SEEDS)]
-        means = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
-        yield {"data": name, **{key: round(value, 3) for key, value in means.items()}}
+def densities(name: str, data: Data, rows: dict[str, list[int]]) -> Iterator[Row]:
+    """Means over seeds."""
+    found = [density(data, rows, seed) for seed in range(SEEDS)]
+    means = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+    yield {"data": name, **{key: round(value, 3) for key, value in means.items()}}
 
 
 # Intervals
@@ -162,14 +162,13 @@ def mapie(X: Array, y: Array, new: Array) -> dict[str, Intervals]:
 # Noise that is not normal
 
 
-def noises() -> Iterator[Row]:
+def noises(name: str, n: int) -> Iterator[Row]:
     """What intervals of 90 % hold, over tables of a sine with noise whose scale is ``NOISE``."""
-    for name, (draw, uneven) in KINDS.items():
-        for n in SIZES if name == "normal" else (SIZES[-1],):
-            found = [_one_noise(draw, uneven, n, seed) for seed in range(TABLES_OF_NOISE)]
-            means = np.mean(found, axis=0).round(4).tolist()
-            row: Row = {"noise": name, "n": n}
-            yield row | dict(zip(("all", "quiet", "noisy", "half width"), means, strict=True))
+    draw, uneven = KINDS[name]
+    found = [_one_noise(draw, uneven, n, seed) for seed in range(TABLES_OF_NOISE)]
+    means = np.mean(found, axis=0).round(4).tolist()
+    columns = "all", "quiet", "noisy", "half width"
+    yield {"noise": name, "n": n, **dict(zip(columns, means, strict=True))}
 
 
 def _one_noise(draw: Draw, uneven: bool, n: int, seed: int) -> list[float]:
@@ -199,30 +198,32 @@ KINDS: dict[str, tuple[Draw, bool]] = {
     "uneven": (lambda rng, n: rng.normal(size=n), True),
 }
 
-CONTESTANTS: tuple[Contestant, ...] = (*(ours, gaussian_process, mapie),)
+#: By the first of the methods that each says something of.
+CONTESTANTS: dict[str, Contestant] = {
+    "symbreak": ours,
+    "Gaussian process": gaussian_process,
+    "MAPIE around MLP": mapie,
+}
 
 
-def intervals(
-    name: str, data: Data, contestants: Sequence[Contestant] = CONTESTANTS
-) -> Iterator[Row]:
-    """A row for each contestant, over all folds; of ``SORTED``, with the first rows of a file."""
+def intervals(name: str, data: Data, contestant: Contestant) -> Iterator[Row]:
+    """A row for each method, over all folds; of ``SORTED``, with the first rows of a file."""
     folds = list(KFold(FOLDS, shuffle=True, random_state=0).split(data.X))
     y = np.concatenate([data.y[test] for _, test in folds])
-    for contestant in contestants:
-        began, parts = time.process_time(), []
-        for train_rows, test in folds:
-            shown = train_rows[:MOST_ROWS]
-            if name not in SORTED:
-                shown = np.random.default_rng(0).permutation(train_rows)[:MOST_ROWS]
-            parts.append(contestant(data.X[shown], data.y[shown], data.X[test]))
-        seconds = time.process_time() - began
-        for method in parts[0]:
-            joined = zip(*(part[method] for part in parts), strict=True)
-            found = Intervals(
-                *(np.concatenate(list(map(np.atleast_1d, ends)), axis=-1) for ends in joined)
-            )
-            row: Row = {"data": name, "method": method, "n": len(y)}
-            yield {**row, **scored(found, y), "seconds": round(seconds / FOLDS, 2)}
+    began, parts = time.process_time(), []
+    for train_rows, test in folds:
+        shown = train_rows[:MOST_ROWS]
+        if name not in SORTED:
+            shown = np.random.default_rng(0).permutation(train_rows)[:MOST_ROWS]
+        parts.append(contestant(data.X[shown], data.y[shown], data.X[test]))
+    seconds = time.process_time() - began
+    for method in parts[0]:
+        joined = zip(*(part[method] for part in parts), strict=True)
+        found = Intervals(
+            *(np.concatenate(list(map(np.atleast_1d, ends)), axis=-1) for ends in joined)
+        )
+        row: Row = {"data": name, "method": method, "n": len(y)}
+        yield {**row, **scored(found, y), "seconds": round(seconds / FOLDS, 2)}
 
 
 def scored(found: Intervals, y: Array) -> dict[str, Any]:
@@ -256,6 +257,26 @@ def read_tables(folder: Path) -> tuple[dict[str, Data], dict[str, Any]]:
     return split, json.loads((folder / "splits.json").read_text())
 
 
+def jobs(folder: Path) -> Iterator[tuple[str, Row, Iterator[Row]]]:
+    """What there is to measure: the part of the results, what its rows say, and they themselves."""
+    nine, splits = read_tables(folder)
+    for name, table in nine.items():
+        yield "densities", {"data": name}, densities(name, table, splits[name])
+    names = [name for name, source in SOURCES.items() if source.task == "regression"]
+    data = {name: SOURCES[name].load() for name in loadable(names, lambda n: SOURCES[n].load())}
+    data |= {name: table for name, table in nine.items() if name not in data}
+    small = {name: table for name, table in data.items() if len(table.y) < SMALL}
+    data |= {name: nine[name.split(",")[0]] for name in SORTED if nine}
+    for method, contestant in CONTESTANTS.items():
+        for name, table in data.items():
+            yield "intervals", {"data": name, "method": method}, intervals(name, table, contestant)
+    for name, table in small.items():
+        yield "chosen", {"data": name}, intervals(name, table, chosen)
+    for name in KINDS:
+        for n in SIZES if name == "normal" else SIZES[-1:]:
+            yield "noise", {"noise": name, "n": n}, noises(name, n)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -270,40 +291,24 @@ def main() -> None:
     use_one_thread()
     warnings.simplefilter("ignore")  # rivals that do not converge
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    nine, splits = read_tables(options.tables)
-    parts = (options.only,) if options.only else PARTS
-    if nine and "densities" in parts:
-        results["densities"] = list(map(said, densities(nine, splits)))
-    if "noise" in parts:
-        results["noise"] = list(map(said, noises()))
-    names = [name for name, source in SOURCES.items() if source.task == "regression"]
-    data = {name: SOURCES[name].load() for name in loadable(names, lambda n: SOURCES[n].load())}
-    data |= {name: one for name, one in nine.items() if name not in data}
-    if "chosen" in parts:
-        small = {name: one for name, one in data.items() if len(one.y) < SMALL}
-        results["chosen"] = [
-            said(row) for name, one in small.items() for row in intervals(name, one, (chosen,))
-        ]
-    if "intervals" in parts:
-        data |= {name: nine[name.split(",")[0]] for name in SORTED if nine}
-        results["intervals"] = [
-            said(row) for name, one in data.items() for row in intervals(name, one)
-        ]
-    write(results)
+    for part, about, rows in jobs(options.tables):
+        known = results.setdefault(part, [])
+        if options.only not in (None, part) or any(about.items() <= row.items() for row in known):
+            continue
+        for row in rows:
+            print(*row.values(), flush=True)
+            known.append(row)
+        keep(results)
 
 
-def write(results: dict[str, Any]) -> None:
-    """A row a line."""
+def keep(results: dict[str, Any]) -> None:
+    """A row a line, whole or not at all."""
     blocks = [f'"environment": {json.dumps(environment())}']
-    for part in [part for part in PARTS if part in results]:
+    for part in [part for part in results if part != "environment"]:
         blocks.append(f'"{part}": [\n' + ",\n".join(map(json.dumps, results[part])) + "\n]")
-    RESULTS.write_text("{" + ",\n".join(blocks) + "}\n")
-
-
-def said(row: Row) -> Row:
-    """The row, printed."""
-    print(*row.values(), flush=True)
-    return row
+    new = RESULTS.with_suffix(".new")
+    new.write_text("{" + ",\n".join(blocks) + "}\n")
+    new.replace(RESULTS)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Charts of the runs on a problem, each from the frames of its store.
+"""Charts of runs, on a problem and over all, each from the frames of a store.
 
 Every chart is interactive in HTML and exports to SVG, PNG and PDF. Curves are thinned to a common
 grid of evaluations before they are drawn, so that a chart holds a few hundred rows and never the
@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from symbreak._support.checks import Array
-from symbreak.analysis._lineup import Styles, drawn
+from symbreak.analysis._lineup import ROLE_STYLES, VARIANT_STYLES, Lineup, Styles, drawn
+from symbreak.analysis._statistics import Ranks
 from symbreak.analysis._style import (
     GREY,
     HEIGHT,
@@ -37,6 +38,16 @@ GOLDEN = 0.618034  # its multiples modulo 1 are spread evenly, however many ther
 #: Errors on parts of the data, in frames, and what the paper calls the parts.
 PARTS = {"train_error": "training", "validation_error": "validation", "test_error": "test"}
 RUN = ["method", "repetition"]
+#: Roles in words that need no paper, in the order of the legend, and their colours.
+ROLE_WORDS = {
+    "plain": "no breaking",
+    "invariant": "fixed rules",
+    "proximity": "towards the optimum",
+    "exhaustive": "nearest of all replicas",
+    "variant": "other variants",
+}
+ROLE_COLORS = [style.color for style in (*ROLE_STYLES.values(), VARIANT_STYLES[0])]
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 
 
 def convergence_chart(curves: pd.DataFrame, problem: str, styles: Styles) -> alt.TopLevelMixin:
@@ -139,6 +150,85 @@ def box_chart(runs: pd.DataFrame, problem: str, styles: Styles) -> alt.TopLevelM
         x = x.scale(scale["scale"]).axis(scale["axis"])
         chart = _boxes(data, x, styles).add_params(log_switch())
     return styled(chart.properties(title=title))
+
+
+def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelMixin:
+    """Mean errors as multiples of the smallest on the problem: a row per problem, 1 is the best.
+
+    Colours are roles and shapes are families, so that families compare too.
+
+    Args:
+        summary_frame: Columns problem, family, method, mean.
+        lineup: The methods with their roles.
+    """
+    title = titled("How far is each method from the best?", "mean errors")
+    data = _multiples(summary_frame, lineup)
+    if data.empty:
+        return nothing_yet(title)
+    families = [family for family in lineup.families if family in set(data["family"])]
+    colors = dict(zip(ROLE_WORDS.values(), ROLE_COLORS, strict=True))
+    colors = {role: color for role, color in colors.items() if role in set(data["breaking"])}
+    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(families))]
+    top = max(2.0, float(data["multiple"].max()))
+    axis = alt.Axis(
+        title=None, ticks=False, domain=False, grid=True, labelPadding=10, labelLimit=110
+    )
+    chart = alt.Chart(data, width=WIDTH, height=alt.Step(26)).mark_point(
+        filled=True, size=60, opacity=1, fillOpacity=0.85, stroke=GREY, strokeWidth=0.5
+    )
+    encoded = chart.encode(
+        x=alt.X("multiple:Q", title="times the smallest mean error")
+        .scale(type="log", domain=[0.95, 1.1 * top])
+        .axis(values=log_ticks(1, top), format="~r"),
+        y=alt.Y("problem:N", sort=list(dict.fromkeys(data["problem"])), axis=axis),
+        yOffset=alt.YOffset("family:N", sort=families, scale=alt.Scale(paddingOuter=0.2)),
+        color=alt.Color("breaking:N", legend=alt.Legend(columns=2)).scale(
+            domain=[*colors], range=[*colors.values()]
+        ),
+        shape=alt.Shape(
+            "family:N", legend=alt.Legend(orient="top", symbolFillColor=GREY, columns=4)
+        ).scale(domain=families, range=shapes),
+        tooltip=[
+            *("problem:N", "method:N", alt.Tooltip("mean:Q", title="mean error", format=".4g")),
+            alt.Tooltip("multiple:Q", title="times the smallest", format=".3g"),
+        ],
+    )
+    return styled(encoded.properties(title=title))
+
+
+def _multiples(summary_frame: pd.DataFrame, lineup: Lineup) -> pd.DataFrame:
+    """Where the smallest mean of a problem is above 0, the others divided by it."""
+    if summary_frame.empty:
+        return summary_frame
+    roles = {member.method: ROLE_WORDS.get(member.role, "") for member in lineup.members}
+    data = summary_frame[["problem", "family", "method", "mean"]]
+    data = data[np.isfinite(data["mean"].astype(float))]
+    smallest = data.groupby("problem")["mean"].transform("min")
+    multiple = (data["mean"] / smallest).map(lambda value: float(f"{value:.4g}"))
+    return data.assign(multiple=multiple, breaking=data["method"].map(roles))[smallest > 0]
+
+
+def rank_chart(ranks: Ranks, styles: Styles) -> alt.TopLevelMixin:
+    """Mean ranks over all problems with their critical difference: bars that overlap say nothing.
+
+    Args:
+        ranks: From ``overall_ranks``.
+        styles: How methods are drawn.
+    """
+    half = ranks.critical_difference / 2
+    data = ranks.table.assign(low=ranks.table["rank"] - half, high=ranks.table["rank"] + half)
+    order = list(data["method"])
+    y = alt.Y("method:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False))
+    scale = alt.Scale(zero=False, nice=False, padding=8)
+    tooltip: list[Any] = ["method:N", alt.Tooltip("rank:Q", title="mean rank", format=".2f")]
+    base = alt.Chart(data).encode(y=y, color=method_color(drawn(styles, order)), tooltip=tooltip)
+    bars = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
+        x=alt.X("low:Q", title="mean rank (1: best on every problem)", scale=scale), x2="high:Q"
+    )
+    dots = base.mark_point(filled=True, size=70, opacity=1).encode(x=alt.X("rank:Q", scale=scale))
+    about = f"{ranks.n_problems} problems; where bars overlap, no difference can be shown"
+    chart = alt.layer(bars, dots).properties(width=WIDTH, height=alt.Step(24))
+    return styled(chart.properties(title=titled("Overall ranks", about)))
 
 
 def is_classification(runs: pd.DataFrame) -> bool:
@@ -265,19 +355,19 @@ def quartiles(frame: pd.DataFrame, column: str, logarithmic: bool = False) -> pd
     The frame has the columns method, repetition, evaluations and the one asked for, whose
     values hold until the next row.
     """
-    parts = [pd.DataFrame(columns=["method", "evaluations", "lower", "median", "upper"])]
+    names = ["lower", "median", "upper"]
+    parts = [pd.DataFrame(columns=["evaluations", *names, "method"])]
     grid = np.empty(0) if frame.empty else _grid(frame["evaluations"], logarithmic)
-    for method in frame["method"].unique() if len(grid) else ():
-        of_method = frame[frame["method"] == method]
-        runs = [
-            (run["evaluations"].to_numpy(np.float64), run[column].to_numpy(np.float64))
-            for _, run in of_method.groupby("repetition")
-        ]
-        first = max(evaluations[0] for evaluations, _ in runs)
-        last = min(evaluations[-1] for evaluations, _ in runs)
-        points = grid[(grid >= first) & (grid <= last)]
-        held = [values[np.searchsorted(at, points, side="right") - 1] for at, values in runs]
-        parts.append(_quartile_rows(method, points, np.array(held)))
+    for method, rows in frame.groupby("method", sort=False) if len(grid) else ():
+        ends = rows.groupby("repetition")["evaluations"].agg(["min", "max"])
+        points = grid[(grid >= ends["min"].max()) & (grid <= ends["max"].min())]
+        rows = rows.drop_duplicates(["repetition", "evaluations"], keep="last")
+        runs = rows.pivot(index="evaluations", columns="repetition", values=column).ffill()
+        held = runs.reindex(points.astype(np.int64), method="ffill").to_numpy(np.float64)
+        with np.errstate(invalid="ignore"):  # infinite errors
+            data = pd.DataFrame(np.quantile(held, (0.25, 0.5, 0.75), axis=1).T, columns=names)
+        data = data.map(lambda value: float(f"{value:.4g}"))  # a third of the size of a chart
+        parts.append(data.assign(method=method, evaluations=points.astype(np.int64)))
     data = pd.concat(parts[1:] or parts, ignore_index=True)
     return data[np.isfinite(data["median"].astype(np.float64))]
 
@@ -288,15 +378,6 @@ def _grid(evaluations: pd.Series[Any], logarithmic: bool = False) -> Array:
     low = max(1.0, end / 1000) if logarithmic else end / N_POINTS
     spaced = np.geomspace if logarithmic else np.linspace
     return np.unique(np.append(spaced(low, end, N_POINTS).round(), end))
-
-
-def _quartile_rows(method: str, points: Array, values: Array) -> pd.DataFrame:
-    with np.errstate(invalid="ignore"):  # infinite errors
-        quartiles = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
-    data = pd.DataFrame({"method": method, "evaluations": points.astype(np.int64)})
-    for name, row in zip(("lower", "median", "upper"), quartiles, strict=True):
-        data[name] = [float(f"{value:.4g}") for value in row]  # a third of the size of a chart
-    return data
 
 
 def until_the_end(errors: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

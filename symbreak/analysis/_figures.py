@@ -33,14 +33,12 @@ class Figure:
         spec: The chart as JSON.
         title: What it shows.
         caption: How to read it.
-        wide: Whether it takes the room of two.
     """
 
     id: str
     spec: str
     title: str
     caption: str
-    wide: bool
 
 
 @dataclass(frozen=True)
@@ -54,18 +52,12 @@ class Figures:
     saving: list[Future[None]] = field(default_factory=list)
 
     def add(
-        self,
-        name: str,
-        chart: alt.TopLevelMixin,
-        caption: str = "",
-        *,
-        title: str = "",
-        wide: bool = False,
+        self, name: str, chart: alt.TopLevelMixin, caption: str = "", *, title: str = ""
     ) -> Figure:
         """A figure, by default with the title that its chart has."""
         spec = chart.to_dict(validate=False)
         text = json.dumps(spec, separators=(",", ":"), allow_nan=False)
-        figure = Figure(name, text, title or spec["title"]["text"], caption, wide)
+        figure = Figure(name, text, title or spec["title"]["text"], caption)
         self.made.append(figure)
         if self.pool and self.formats:
             self.saving.append(self.pool.submit(_save, text, self.folder / name, self.formats))

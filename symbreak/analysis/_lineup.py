@@ -68,11 +68,6 @@ class Lineup:
         """The method with a role, the first by name if there are several."""
         return next(iter(self.methods(family, role)), None)
 
-    def short_names(self, family: str) -> dict[str, str]:
-        """Names for charts that name the family elsewhere: without its name, if they differ."""
-        names = {m: m.removeprefix(f"{family}-") for m in self.methods(family)}
-        return names if len(set(names.values())) == len(names) else {m: m for m in names}
-
 
 def _rank(role: str) -> int:
     return ROLES.index(role) if role in ROLES else len(ROLES)

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from symbreak._support.checks import check_callable, check_count, check_path, shown
 from symbreak._support.writing import write_text
 from symbreak._version import __version__
-from symbreak.analysis import _charts, _overview_charts, _tables, _targets
+from symbreak.analysis import _charts, _tables, _targets
 from symbreak.analysis._data_charts import fit_chart
 from symbreak.analysis._figures import (
     USUAL_FORMATS,
@@ -120,7 +120,7 @@ def render_page(results: Results, name: str, refresh: int, figures: Figures) -> 
     with debug_mode(False):  # charts are validated by tests
         drawn = {
             "lead": list(_lead(results, figures)) if there else [],
-            "overview": list(_overview(results, figures)) if there else [],
+            "targets": list(_targets_reached(results, figures)) if there else [],
             "problems": [_problem(results, *each, figures) for each in enumerate(results.problems)],
         }
     context = {
@@ -161,7 +161,7 @@ def _lead(results: Results, figures: Figures) -> Iterator[Figure]:
     if (ranks := results.ranks) is not None:
         yield figures.add(
             "lead-ranks",
-            _overview_charts.rank_chart(ranks, styles_of(results.lineup)),
+            _charts.rank_chart(ranks, styles_of(results.lineup)),
             f"Mean ranks on {ranks.n_problems} problems of the methods that ran on all of "
             "them; a bar is the critical difference of Nemenyi's test at 0.05, and where two "
             "overlap, no difference can be shown. Friedman's test: p = "
@@ -170,30 +170,20 @@ def _lead(results: Results, figures: Figures) -> Iterator[Figure]:
     if results.runs["method"].nunique() > 1:
         yield figures.add(
             "lead-relative",
-            _overview_charts.relative_chart(results.summary, results.lineup),
+            _charts.relative_chart(results.summary, results.lineup),
             "Every method on every problem; the further left the better, at 1 the best of all.",
         )
 
 
-def _overview(results: Results, figures: Figures) -> Iterator[Figure]:
-    """Tests within families, and targets reached."""
-    yield figures.add(
-        "overview-significance",
-        _overview_charts.significance_chart(results.family_tests[1], results.lineup),
-        "A triangle points to the significantly better of two methods (Wilcoxon rank-sum test "
-        "at 0.05, uncorrected as in the paper), and is filled if that stays so after Holm's "
-        "correction. A dot: no difference can be shown; a cross: too few runs to test.",
-        wide=True,
-    )
+def _targets_reached(results: Results, figures: Figures) -> Iterator[Figure]:
+    """A chart for each family of several methods."""
     reached = _targets.ecdf(results.hits)
     for number, family in enumerate(results.lineup.families if len(reached) else ()):
         if len(results.methods(family)) > 1:
             yield figures.add(
-                f"overview-targets-{number}",
+                f"targets-{number}",
                 _charts.ecdf_chart(reached, results.styles(family)),
-                "Share of all pairs of run and target that are reached by so many evaluations. "
-                "Targets are 10, 3, 1.5 and 1.1 times the best mean training error of any method.",
-                title=f"Targets reached, {family}",
+                title=family,
             )
 
 
@@ -280,14 +270,24 @@ def _family_figures(
 
 def _table(results: Results) -> dict[str, Any]:
     """The normalised table, with the best of all methods in its first column."""
+    lineup, methods = results.lineup, [member.method for member in results.lineup.members]
     here = {(row["problem"], row["method"]): row for row in _tables.records(results.summary)}
-    methods = [member.method for member in results.lineup.members]
+    against_plain = {
+        (row["problem"], row["b"]): row
+        for row in _tables.records(results.family_tests[1])
+        if row["a"] == lineup.first(row["family"], "plain")
+    }
     best = {row["problem"]: row for row in _tables.records(results.best)}
     rows: list[dict[str, Any]] = []
     for number, name in enumerate(results.problems):
         known = None if name in results.shorter else results.paper_problems.get(name)
         printed = TABLE_1.get(known or "", {})
-        cells = [_cell(here.get((name, m)), printed.get(m)) for m in methods]
+        cells = [
+            _cell(here[name, m], against_plain.get((name, m)), printed.get(m))
+            if (name, m) in here
+            else None
+            for m in methods
+        ]
         words, second = "", ""
         if top := best.get(name):
             words = f"{top['method']} ({_tables.text_of(top['mean'])})"
@@ -296,19 +296,20 @@ def _table(results: Results) -> dict[str, Any]:
             break
         row = {"problem": name, "anchor": f"problem-{number}", "cells": cells}
         rows.append(row | {"best": words, "second": second})
-    families = {f: len(results.lineup.methods(f)) for f in results.lineup.families}
+    families = {f: len(lineup.methods(f)) for f in lineup.families}
     shown = any(cell and cell["paper"] for row in rows for cell in row["cells"])
     return {"families": families, "methods": methods, "rows": rows, "paper": shown}
 
 
-def _cell(row: dict[str, Any] | None, printed: Cell | None) -> dict[str, Any] | None:
-    """A cell: the smaller the mean, the darker; and what the paper has there."""
-    if row is None:
-        return None
-    mean = row["normalised_mean"]
+def _cell(row: dict[str, Any], test: dict[str, Any] | None, printed: Cell | None) -> dict[str, Any]:
+    """A cell: the smaller the mean, the darker; how its test ends, and what the paper has there."""
+    mean, mark = row["normalised_mean"], ""
+    if test and test["better"]:
+        mark = ("▼▲" if test["significant_holm"] else "▽△")[test["better"] == row["method"]]
     return {
         "text": _tables.cell_text(mean, row["normalised_std"]),
         "best": row["best"],
+        "mark": mark,
         "shade": 0 if np.isnan(mean) else round(40 * max(0.0, 1 - mean)),
         "paper": _tables.cell_text(*printed) if printed else "",
     }

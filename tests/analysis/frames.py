@@ -79,16 +79,6 @@ def summary_frame(problems=("sinc", "syn5"), methods=(*DE, *CMA)):
     return pd.DataFrame(rows)
 
 
-def pairwise_frame(methods=DE, problem="sinc", **changes):
-    a, b, c = methods
-    row = {"problem": problem, "family": "DE", "p": 0.01, "p_holm": 0.03, "a12": 0.9}
-    row |= {"significant": True, "note": ""} | changes
-    pairs = [(a, b, b), (a, c, a), (b, c, "")]
-    rows = [{**row, "a": x, "b": y, "better": winner} for x, y, winner in pairs]
-    rows[2] |= {"significant": False, "p": 0.5, "p_holm": 0.5}
-    return pd.DataFrame(rows)
-
-
 def rows_of(chart, *columns):
     """The rows of the data with all these columns, as a frame."""
     sets = chart.to_dict()["datasets"].values()

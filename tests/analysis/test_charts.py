@@ -9,7 +9,6 @@ import pytest
 import vl_convert
 
 from symbreak.analysis import _charts as charts
-from symbreak.analysis import _overview_charts as overview
 from symbreak.analysis import _style as style
 from symbreak.analysis._charts import N_POINTS, averaged, quartiles, until_the_end
 from symbreak.analysis._lineup import ROLE_STYLES, VARIANT_STYLES, Lineup, Member, styles_of
@@ -22,7 +21,6 @@ from tests.analysis.frames import (
     ecdf_frame,
     lineup_of,
     nodes,
-    pairwise_frame,
     rates_frame,
     rows_of,
     runs_frame,
@@ -35,7 +33,7 @@ from tests.analysis.frames import (
 EVIL = "<script>alert(1)</script>"
 ODD = (EVIL, 'it\'s "odd"\n', "a.b[0]\\", '\\" + 1')
 CURVES = ["convergence", "part", "modified", "spread", "ecdf"]
-NAMES = [*CURVES, "box", "significance", "relative", "ranks"]
+NAMES = [*CURVES, "box", "relative", "ranks"]
 
 
 def spread_frame(problem="sinc", methods=DE):
@@ -60,11 +58,8 @@ def made_of(change, problem="sinc", methods=DE, drawn="sinc"):
         "spread": charts.spread_chart(spread, drawn, chosen),
         "ecdf": charts.ecdf_chart(change(ecdf_frame(methods)), chosen),
         "box": charts.box_chart(runs, drawn, chosen),
-        "significance": overview.significance_chart(
-            change(pairwise_frame(methods[:3], problem)), lineup
-        ),
-        "relative": overview.relative_chart(change(table), lineup),
-        "ranks": overview.rank_chart(ranks, chosen),
+        "relative": charts.relative_chart(change(table), lineup),
+        "ranks": charts.rank_chart(ranks, chosen),
     }
 
 
@@ -236,7 +231,7 @@ def test_hovering_shows_every_method():
 
 
 def test_the_same_method_has_the_same_colour_everywhere():
-    for name in set(NAMES) - {"significance", "relative"}:
+    for name in set(NAMES) - {"relative"}:
         scales = [
             node["color"]["scale"]
             for node in nodes(usual()[name][0])
@@ -324,29 +319,7 @@ def test_without_rows_a_chart_says_so(change, problem):
 def test_errors_are_multiples_of_the_smallest_of_all_families():
     frame = summary_frame(("sinc", "syn5"))
     frame.loc[frame["problem"] == "syn5", "mean"] = 0.0  # nothing is a multiple of 0
-    rows = rows_of(overview.relative_chart(frame, lineup_of((*DE, *CMA))), "multiple")
+    rows = rows_of(charts.relative_chart(frame, lineup_of((*DE, *CMA))), "multiple")
     assert rows["problem"].unique().tolist() == ["sinc"]
     assert rows["multiple"].tolist() == [1, 2, 3, 4, 5, 6]
     assert rows["breaking"].tolist() == ["no breaking", "fixed rules", "towards the optimum"] * 2
-
-
-def test_a_triangle_points_to_the_better_method_in_its_colour_and_is_hollow_without_holm():
-    chart = overview.significance_chart(pairwise_frame(p_holm=0.06), lineup_of())
-    rows = rows_of(chart, "result")
-    assert rows["result"].tolist() == ["second better", "first better", "no difference"]
-    assert rows["pair"].tolist() == ["DE : INV-SB", "DE : SB", "INV-SB : SB"]
-    assert rows["color"].tolist() == [
-        *(STYLES[method].color for method in ("DE-INV-SB", "DE")),
-        style.GREY,
-    ]
-    assert rows["holm"].tolist() == [False, False, True]
-    assert f'stroke="{STYLES["DE-INV-SB"].color}"' in svg(chart)
-    assert rows_of(overview.significance_chart(pairwise_frame(), lineup_of()), "holm")["holm"].all()
-
-
-def test_a_pair_that_was_not_tested_is_marked():
-    changes = {"p": np.nan, "p_holm": np.nan, "a12": np.nan, "significant": False, "better": ""}
-    frame = pairwise_frame(note="missing").assign(**changes)
-    rows = rows_of(overview.significance_chart(frame, lineup_of()), "result")
-    assert rows["result"].tolist() == ["no test"] * 3
-    assert rows["p"].tolist()[0] == "-"

@@ -8,7 +8,7 @@ import pytest
 
 from symbreak.analysis._figures import Figures
 from symbreak.analysis._lineup import Lineup, Member
-from symbreak.analysis._report import render_page
+from symbreak.analysis._report import _table, render_page
 from symbreak.analysis._tables import csv_table, error_table, latex_table, markdown_table
 from symbreak.analysis._words import summary_sentences
 from tests.analysis.test_tables import read
@@ -42,13 +42,6 @@ def test_methods_come_by_family_role_and_name():
     assert lineup.compared("Z") == ("INV",)
     assert lineup.first("Z", "variant") == "a"
     assert lineup.first("Z", "plain") is None
-
-
-def test_names_are_shortened_only_where_they_stay_different():
-    members = [Member("DE", "DE", "plain"), Member("DE-SB", "DE", "proximity")]
-    assert Lineup.sorted(members).short_names("DE") == {"DE": "DE", "DE-SB": "SB"}
-    members.append(Member("SB", "DE", "variant"))
-    assert set(Lineup.sorted(members).short_names("DE").values()) == {"DE", "DE-SB", "SB"}
 
 
 def test_a_third_family_is_in_the_lineup_after_the_papers(results):
@@ -93,11 +86,10 @@ def test_a_third_family_is_in_all_charts_of_the_page(results, tmp_path):
     page = render_page(results, "small", 0, Figures(tmp_path, ("svg",)))
     assert '<th colspan="2" class="family">Novel</th>' in page
     assert page.count("<h3>Novel</h3>") == 2  # a section per problem
-    assert "Targets reached, Novel" in page
-    for name in ("overview-significance", "lead-relative"):
-        assert ">Novel<" in (tmp_path / f"{name}.svg").read_text(), name
+    assert "<h4>Novel</h4>" in page  # targets reached
+    assert ">Novel<" in (tmp_path / "lead-relative.svg").read_text()
     for name in (
-        "overview-targets-2",
+        "targets-2",
         "problem-0-family-2-convergence",
         "problem-0-family-2-boxes",
     ):
@@ -131,3 +123,21 @@ def test_every_method_is_tested_against_the_best_where_its_errors_stand(results)
     assert first[-2:] == ["", ""]
     assert all(0 <= float(p) <= 1 and 0 <= float(chance) <= 1 for *_, p, chance in others)
     assert "Kruskal-Wallis" in table["text"]
+
+
+@pytest.mark.parametrize(
+    ("better", "holm", "mark"),
+    [("DE-SB", True, "▲"), ("DE-SB", False, "△"), ("DE", True, "▼"), ("DE", False, "▽")],
+)
+def test_the_table_marks_what_is_significantly_better_or_worse_than_the_plain_method(
+    results, better, holm, mark
+):
+    first, pairs = results.family_tests
+    row = (pairs["problem"] == "syn5") & (pairs["a"] == "DE") & (pairs["b"] == "DE-SB")
+    changed = pairs.assign(better="", significant_holm=holm)
+    changed.loc[row, "better"] = better
+    other = dataclasses.replace(results)
+    other.__dict__["family_tests"] = first, changed  # as if it had been computed
+    table = _table(other)
+    marks = {m: c["mark"] for m, c in zip(table["methods"], table["rows"][0]["cells"], strict=True)}
+    assert marks == dict.fromkeys(marks, "") | {"DE-SB": mark}

@@ -66,7 +66,7 @@ def test_all_files_are_there(report):
         assert (report / name).stat().st_size > 100, name
     figures = sorted((report / "figures").iterdir())
     stems = {figure.stem for figure in figures}
-    assert {"overview-significance", "lead-ranks", "lead-relative"} <= stems
+    assert {"targets-0", "lead-ranks", "lead-relative"} <= stems
     assert {f"problem-{i}-family-{f}-convergence" for i in range(3) for f in (0, 1)} <= stems
     assert {f"problem-{i}-fit" for i in range(3)} <= stems
     assert len(figures) == 3 * len(stems)

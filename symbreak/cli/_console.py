@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from symbreak._support.words import CHART_FORMATS, how_to_install
 
@@ -127,6 +128,14 @@ def shown(text: object) -> str:
     """What users named, to be printed: no markup in it counts, and no control character."""
     printable = (c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
     return escape("".join(printable))
+
+
+def columns(*headings: str, words: int = 1, gap: int = 2) -> Table:
+    """A table without lines; so many columns are of words, the others of numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if i < words else "right", no_wrap=True)
+    return table
 
 
 def check_out(option: str, path: Path | None, *suffixes: str) -> None:

@@ -11,7 +11,15 @@ from rich.table import Table
 
 from symbreak import Problem, load_problem, problem_names
 from symbreak._support.checks import check_count
-from symbreak.cli._console import Imports, check_results, console, draw, file_option, import_here
+from symbreak.cli._console import (
+    Imports,
+    check_results,
+    columns,
+    console,
+    draw,
+    file_option,
+    import_here,
+)
 
 #: Where all columns fit beside each other.
 WIDE = 80
@@ -50,11 +58,7 @@ def _tables(problems: list[Problem]) -> Iterator[Table]:
     if console.width >= WIDE:
         headings = [("net", "task", "D", "replicas", "samples", "N_p", "budget")]
     for part in headings:
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-        table.add_column("problem", no_wrap=True)
-        for heading in part:
-            words = heading in ("net", "task")
-            table.add_column(heading, justify="left" if words else "right", no_wrap=True)
+        table = columns("problem", *part, words=3 if "net" in part else 1, gap=1)
         for problem in problems:
             facts = _facts(problem)
             table.add_row(problem.name, *(facts[heading] for heading in part))
@@ -65,17 +69,15 @@ def _facts(problem: Problem) -> dict[str, str]:
     sizes = [len(part) for part in problem.parts.values()]
     alike = len(sizes) > 1 and len(set(sizes)) == 1
     populations = [problem.population_size.get(family, "-") for family in ("DE", "CMA-ES")]
+    n = problem.topology.n_replicas
     return {
         "net": str(problem.topology),
         "task": TASKS[problem.task],
         "D": str(problem.topology.dim),
-        "replicas": _compact(problem.topology.n_replicas),
+        "replicas": f"{n:,}"
+        if n < 1_000_000
+        else f"{n:.1e}".replace("e+0", "e").replace("e+", "e"),
         "samples": f"{len(sizes)}x{sizes[0]}" if alike else "/".join(map(str, sizes)),
         "N_p": "/".join(map(str, populations)),
         "budget": f"{(problem.max_evaluations or 0) // 1000:,}k",
     }
-
-
-def _compact(n: int) -> str:
-    """``4,608``, or ``4.3e12`` where that is shorter."""
-    return f"{n:,}" if n < 1_000_000 else f"{n:.1e}".replace("e+0", "e").replace("e+", "e")

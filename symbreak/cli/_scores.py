@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from symbreak import Problem, RunRecord
-from symbreak.cli._console import console, plain, shown
+from symbreak.cli._console import columns, console, plain, shown
 from symbreak.inspection import LEFT_OUT, Score
 from symbreak.models import Model
 
@@ -61,15 +63,14 @@ def print_records(records: list[RunRecord], problem: Problem, best: RunRecord) -
 
     Shares of misclassified samples are compared; those of one method are among its scores.
     """
-    table = Table(box=None, pad_edge=False, padding=(0, 1 if console.width < 80 else 2, 0, 0))
-    table.add_column("method", min_width=max(len(record.method) for record in records))
     rates = len(records) > 1 and any(_misclassified(record) for record in records)
     spread = any(len(record.spread) for record in records)
     error, *others = WIDE if console.width >= 80 else NARROW
-    headings = (WITH_RIDGE if has_ridge(problem) else error, *others)
-    for heading, shown_at_all in zip(headings, (True, rates, True, spread, True), strict=True):
-        if shown_at_all:
-            table.add_column(heading, justify="right", no_wrap=True)
+    headings = ("method", WITH_RIDGE if has_ridge(problem) else error, *others)
+    there = (True, True, rates, True, spread, True)
+    gap = 1 if console.width < 80 else 2
+    table = columns(*itertools.compress(headings, there), gap=gap)
+    table.columns[0].min_width = max(len(record.method) for record in records)
     for record in records:
         table.add_row(
             record.method,
@@ -114,25 +115,21 @@ def _conventions(record: RunRecord) -> str:
 
 def print_scores(model: Model, found: dict[str, Score], method: str = "") -> None:
     """A line for each set of samples, and for each target if there are several."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(method or "samples", no_wrap=True)
     sign = "+-" if plain() else "\u00b1"
     several = model.topology.n_outputs > 1 and not model.classes
-    if several:
-        table.add_column("target", overflow="ellipsis", no_wrap=True, max_width=20)
+    first = [method or "samples", *["target"] * several]
     headings = ("rows", "misclassified") if model.classes else ("rows", "RMSE", "R2")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = columns(*first, *headings, words=len(first))
     names = model.target_names or tuple(f"y{i + 1}" for i in range(model.topology.n_outputs))
     for part, score in found.items():
         if model.classes:
             spread = f" {sign} {score.spread[0]:.1%}" if part in UNSEEN else ""
             table.add_row(part, f"{score.n:,}", f"{score.error:.1%}{spread}")
             continue
-        columns = zip(names, score.rmse, score.r2, score.spread, strict=True)
-        for i, (name, rmse, r2, spread) in enumerate(columns):
+        targets = zip(names, score.rmse, score.r2, score.spread, strict=True)
+        for i, (name, rmse, r2, spread) in enumerate(targets):
             if i < MAX_TARGETS:
-                first = [part, shown(name)] if several else [part]
+                first = [part, *[shown(name[:20])] * several]
                 quality = "none" if np.isnan(r2) else f"{r2:.4f}"
                 error = f"{rmse:.4g}" + (f" {sign} {spread:.2g}" if part in UNSEEN else "")
                 table.add_row(*first, f"{score.n:,}", error, quality)

@@ -15,11 +15,10 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 from rich.progress import track
-from rich.table import Table
 
 from symbreak._support.checks import check_count, check_real
 from symbreak._support.words import counted
-from symbreak.cli._console import Imports, console, import_here, say
+from symbreak.cli._console import Imports, columns, console, import_here, say
 from symbreak.cli._study_view import StudyView, duration
 from symbreak.experiments import Archive, Store, StudySpec, run_study
 from symbreak.experiments._driver import StudyResult, missing_runs
@@ -102,9 +101,9 @@ def study_command(
                 known=known,
                 imports=modules,
                 checkpoint_every=checkpoint_every,
-                on_run=view.update,
+                on_run=view.hear,
                 executor=cluster,
-                on_news=view.tell,
+                on_news=say,
             )
     result = result._replace(failed=result.failed + n_failed)
     _print_end(result, store)
@@ -202,10 +201,7 @@ def _print_plan(
         n = counts[run.problem, run.method]
         runs[run.problem] += n
         seconds[run.problem] += n * run.max_evaluations * seconds_per_evaluation(run)  # type: ignore[assignment]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("problem")
-    for heading in ("runs", "evaluations", "time on one core"):
-        table.add_column(heading, justify="right")
+    table = columns("problem", "runs", "evaluations", "time on one core")
     budgets = {run.problem: run.max_evaluations for run in pairs}
     for problem, n in runs.items():
         table.add_row(

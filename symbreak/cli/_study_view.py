@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from types import TracebackType
-from typing import Self
 
-from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 
 from symbreak.cli._console import console, say
@@ -83,80 +80,49 @@ class Pace:
         return passed * (1 - self.share) * self._total / gained
 
 
-class StudyView:
+class StudyView(Progress):
     """Bars per problem and overall, runs per minute, time left, best errors so far."""
 
     def __init__(self, spec: StudySpec, counts: Counter[tuple[str, str]], resumed: set[str]):
         self._pace = Pace(spec, counts, resumed)
         self._started = self._said = time.monotonic()
-        self._best: dict[str, tuple[float, str]] = {}
+        self._best: dict[str, float] = {}
         self._wide = console.width >= WIDE
-        self._bars = Progress(
+        super().__init__(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30 if self._wide else 10),
             TextColumn("{task.fields[runs]}", markup=False, justify="right"),
             TextColumn("{task.fields[words]}", style="dim", markup=False),
             console=console,
+            refresh_per_second=4,
+            disable=not console.is_terminal,
         )
-        self._tasks = {
-            name: self._bars.add_task(name, total=1.0, runs="", words="")
-            for name in self._pace.runs
+        self._bars = {
+            name: self.add_task(name, total=n, runs=f"0/{n}", words="")
+            for name, n in self._pace.runs.items()
         }
-        self._overall = self._bars.add_task("all", total=1.0, runs="", words="")
-        self._live = Live(self, console=console, refresh_per_second=4)
+        self._overall = self.add_task("all", total=1.0, runs=self._counts(), words="")
 
-    def __enter__(self) -> Self:
-        if console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType
-    ) -> None:
-        if console.is_terminal:
-            self._live.stop()
-
-    def update(self, update: Update) -> None:
+    def hear(self, update: Update) -> None:
         """Take in news of a run."""
-        run, now = update.run, time.monotonic()
+        name, method, now = update.run.problem, update.run.method, time.monotonic()
         self._pace.update(update, now)
         if update.status == "restarted":
-            self.tell(f"the checkpoint of {run.problem}, {run.method} was damaged; it starts again")
-        elif update.error < self._best.get(run.problem, (float("inf"), ""))[0]:
-            self._best[run.problem] = update.error, run.method
+            say(f"the checkpoint of {name}, {method} was damaged; it starts again")
+        elif update.error < self._best.get(name, float("inf")):
+            self._best[name] = update.error
+            best = f"best error {update.error:.3g} by {method}"
+            self.update(self._bars[name], words=best if self._wide else f"{update.error:.3g}")
+        runs = f"{self._pace.finished[name]}/{self._pace.runs[name]}"
+        self.update(self._bars[name], completed=self._pace.done(name), runs=runs)
+        runs, words = self._counts(), self._words(now)
+        self.update(self._overall, completed=self._pace.share, runs=runs, words=words)
         if not console.is_terminal and now - self._said >= LINE_EVERY:
             self._said = now
-            self.tell(f"{self._counts()}, {self._words(now)}")
-
-    def __rich__(self) -> Progress:
-        for name, task in self._tasks.items():
-            n = self._pace.runs[name]
-            self._bars.update(
-                task,
-                completed=self._pace.done(name) / n,
-                runs=f"{self._pace.finished[name]}/{n}",
-                words=self._best_words(name),
-            )
-        self._bars.update(
-            self._overall,
-            completed=self._pace.share,
-            runs=self._counts(),
-            words=self._words(time.monotonic()),
-        )
-        return self._bars
-
-    def tell(self, text: str) -> None:
-        """Say what happens to a study or its cluster."""
-        say(text)
+            say(f"{runs}, {words}")
 
     def _counts(self) -> str:
         return f"{self._pace.finished.total():,}/{self._pace.runs.total():,} runs"
-
-    def _best_words(self, problem: str) -> str:
-        if problem not in self._best:
-            return ""
-        error, method = self._best[problem]
-        return f"best error {error:.3g} by {method}" if self._wide else f"{error:.3g}"
 
     def _words(self, now: float) -> str:
         words = []

@@ -99,7 +99,7 @@ def test_a_piped_study_prints_a_line_now_and_then(spec, monkeypatch, capsys):
     monkeypatch.setattr(_study_view.time, "monotonic", lambda: next(times))
     with StudyView(spec, counts(spec), set()) as view:
         for run in runs_of(spec, "sinc2d")[:4]:
-            view.update(Update(run, "finished", 1000, 0.5))
+            view.hear(Update(run, "finished", 1000, 0.5))
     lines = capsys.readouterr().out.splitlines()
     assert [line[:9] for line in lines] == ["2/20 runs", "4/20 runs"]
     assert "left" in lines[0]
@@ -111,8 +111,8 @@ def test_the_bars_fit_the_terminal(spec, monkeypatch, width):
     monkeypatch.setattr(_study_view, "console", console)
     view = StudyView(spec, counts(spec), set())
     for run in runs_of(spec, "sinc2d"):
-        view.update(Update(run, "finished", 1000, 0.00123456))
-    lines = console.render_lines(view.__rich__(), pad=False)
+        view.hear(Update(run, "finished", 1000, 0.00123456))
+    lines = console.render_lines(view.get_renderable(), pad=False)
     texts = ["".join(segment.text for segment in line) for line in lines]
     assert len(texts) == 3  # nothing is wrapped
     assert all(len(text) <= width and "…" not in text for text in texts)

@@ -80,6 +80,7 @@ bench: $(DEV_STAMP)  ## Speed against the floor and against peers
 	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python scripts/update_readme.py
 	$(BIN)/python scripts/beyond.py write
+	$(BIN)/python scripts/control.py
 
 reference: $(USER_STAMP)  ## The paper's study anew, some 6 to 11 core-hours; go on by starting it again
 	$(BIN)/symbreak study paper --store reference.db

@@ -1,4 +1,4 @@
-"""Write the numbers of docs/evolve.md from the archives of two studies, into the page.
+"""Write the numbers of docs/evolve-measurements.md from committed results.
 
     symbreak study studies/control.toml --store control.db
     symbreak store archive control.db studies/control
@@ -24,9 +24,9 @@ from symbreak.analysis._statistics import holm
 from symbreak.experiments import Archive, StudySpec
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "evolve.md"
+EVOLUTION = ROOT / "docs" / "evolve-measurements.md"
 STUDIES = ROOT / "studies"
-PEERS = ROOT / "benchmarks" / "results" / "control.json"
+RESULTS = ROOT / "benchmarks" / "results"
 PAIRS = (
     ("DE", "DE-SB-LA"),
     ("L-SHADE", "L-SHADE-SB-LA"),
@@ -131,33 +131,41 @@ def reliability(runs: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def benchmark(name: str, table: str) -> list[dict]:
+    """The rows of a committed result."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["tables"][table]
+
+
 def peers() -> str:
     """Evaluations of other packages on two poles."""
-    results = json.loads(PEERS.read_text(encoding="utf-8"))
     lines = [
         "| search | solved | mean evaluations | median | most |",
         "|---|---:|---:|---:|---:|",
     ]
-    for row in results["tables"]["Evaluations until two poles stand"]:
+    for row in benchmark("control", "Evaluations until two poles stand"):
         numbers = (f"{row[name]:,.0f}" for name in ("mean evaluations", "median", "most"))
         lines.append(f"| {row['search']} | {row['solved']} | {' | '.join(numbers)} |")
     return "\n".join(lines)
 
 
-def parts() -> dict[str, str]:
-    """What stands between the marks of the page."""
+def pages() -> dict[Path, str]:
+    """Every page, with its numbers."""
     table = compared(read(STUDIES / "control"))
-    return {
-        "control claim": claim_of(table),
-        "control table": table_of(table),
-        "control auto": reliability(read(STUDIES / "control-auto")),
-        "control peers": peers(),
+    parts = {
+        EVOLUTION: {
+            "control claim": claim_of(table),
+            "control table": table_of(table),
+            "control auto": reliability(read(STUDIES / "control-auto")),
+            "control peers": peers(),
+        },
     }
+    return {path: filled(path.read_text(encoding="utf-8"), of) for path, of in parts.items()}
 
 
 def main() -> None:
-    """Renew the page."""
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), parts()), encoding="utf-8")
+    """Renew the pages."""
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

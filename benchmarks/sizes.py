@@ -7,16 +7,15 @@ Every score is kept as soon as it is there, so a run may be stopped and started 
     python benchmarks/sizes.py run                       # what is missing: many hours of one core
     python benchmarks/sizes.py run --data yacht --methods symbreak boosting --minutes 10
     python benchmarks/sizes.py ends                      # large networks, and little time
-    python benchmarks/sizes.py write                     # the tables of docs/size.md
+    python benchmarks/sizes.py write                     # tables of docs/size.md, when-to-use.md
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -24,8 +23,9 @@ import _kept
 import numpy as np
 import pandas as pd
 from _generalisation_page import _bold, _head, _line
+from _generalisation_page import filled as _filled
 from _generalisation_rivals import contestant, searched
-from _size_tables import ALL
+from _size_tables import ALL, UCI
 from _tasks import loadable
 from _timing import Row
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
-from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -48,7 +47,7 @@ Array = NDArray[np.float64]
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "sizes.json"
-PAGE = ROOT / "docs" / "size.md"
+PAGE, FIVE = ROOT / "docs" / "size.md", ROOT / "docs" / "when-to-use.md"
 
 OURS, ALONE = "symbreak", "one network"
 SIZES = ("3", "5", "8", "12", "20", "40", "8-8", "16-16")
@@ -107,7 +106,7 @@ def _gaussian_process(regression: bool, n_inputs: int) -> BaseEstimator:
 
 
 def scored(data: str, method: str, fold: int, max_time: float | None = None) -> Row:
-    """Train on the other folds, score on this one: R2, or log-loss; seconds are of one core."""
+    """Train on the other folds, score on this one: R2, or log-loss, with its standard error."""
     source = ALL[data]
     table, regression = source.load(), source.task == "regression"
     split = (KFold if regression else StratifiedKFold)(FOLDS, shuffle=True, random_state=0)
@@ -116,13 +115,18 @@ def scored(data: str, method: str, fold: int, max_time: float | None = None) -> 
     if max_time is not None:
         model.set_params(max_time=max_time)
     seconds = fitted(model, table.X[train], table.y[train])
+    X, y = table.X[test], table.y[test]
     if regression:
-        score = r2_score(table.y[test], model.predict(table.X[test]))
+        losses = (y - model.predict(X)) ** 2 / np.var(y)
     else:
-        p = model.predict_proba(table.X[test])
-        score = log_loss(table.y[test], p, labels=model.classes_)
-    network = {"network": str(model.model_.topology)} if method in (OURS, ALONE) else {}
-    return {"seconds": seconds, "score": float(score), **network}
+        p = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+        losses = -np.log(np.maximum(p, np.finfo(float).eps))
+    row: Row = {
+        "seconds": seconds,
+        "score": float(1 - losses.mean() if regression else losses.mean()),
+    }
+    row["error"] = float(losses.std(ddof=1) / np.sqrt(len(losses)))
+    return row | ({"network": str(model.model_.topology)} if method in (OURS, ALONE) else {})
 
 
 def fitted(model: BaseEstimator, X: Array, y: Array) -> float:
@@ -146,7 +150,7 @@ def scored_on_idle(method: str) -> Row:
     model = estimator(method, "regression", 10)
     seconds = fitted(model, *idle_inputs(2_000, 0))
     X, y = idle_inputs(10_000, 1)
-    row = {"seconds": seconds, "score": float(np.mean((model.predict(X) - y) ** 2))}
+    row: Row = {"seconds": seconds, "score": float(np.mean((model.predict(X) - y) ** 2))}
     return row if method.startswith("lbfgs") else {**row, "starts": model.confidence_.n_starts}
 
 
@@ -191,74 +195,126 @@ def ends() -> None:
 
 
 def read() -> pd.DataFrame:
-    """Scores with the higher the better, of folds that all methods of a table have."""
-    rows = pd.DataFrame(row for row in _kept.read(RESULTS) if row["data"] in ALL)
-    rows["task"] = [ALL[name].task for name in rows["data"]]
+    """Scores, as they are, and with the higher the better."""
+    rows = pd.DataFrame(_kept.read(RESULTS))
+    rows["task"] = [ALL[name].task if name in ALL else "" for name in rows["data"]]
     rows["good"] = rows["score"].where(rows["task"] == "regression", -rows["score"])
     return rows
 
 
-def score_table(rows: pd.DataFrame, task: str, methods: tuple[str, ...]) -> list[str]:
-    """Means over the folds that all of these have."""
+def compared(rows: pd.DataFrame, data: str, methods: tuple[str, ...]) -> pd.DataFrame:
+    """Means of a table over the folds that all of these have, with their standard errors."""
+    part = rows[(rows["data"] == data) & rows["method"].isin(methods)]
+    complete = part.groupby("fold")["method"].nunique() == len(methods)
+    part = part[part["fold"].isin(complete.index[complete])]
+    by = part.groupby("method")
+    error = by["error"].agg(lambda errors: np.sqrt((errors**2).sum()) / len(errors))
+    found = pd.DataFrame({"good": by["good"].mean(), "score": by["score"].mean(), "error": error})
+    return found.assign(folds=int(complete.sum())).reindex([m for m in methods if m in found.index])
+
+
+def score_table(
+    rows: pd.DataFrame, tables: Iterable[str], methods: tuple[str, ...], errors: bool = False
+) -> list[str]:
+    """Means over folds, the best of a line bold."""
     lines = _head("table", "folds", *methods)
-    for data in [name for name in ALL if ALL[name].task == task]:
-        folds = rows[rows["data"] == data].pivot(index="fold", columns="method", values="good")
-        folds = folds.reindex(columns=methods).dropna(axis=1, how="all").dropna()
-        if len(folds) == 0:
+    for data in tables:
+        found = compared(rows, data, methods)
+        if found.empty:
             continue
-        means, best = folds.mean(), folds.mean().max()
-        digits = 4 if task == "regression" and best > 0.99 else 3
+        digits = 4 if ALL[data].task == "regression" and found["good"].max() > 0.99 else 3
         cells = [
-            _bold(
-                f"{abs(means[m]) if task != 'regression' else means[m]:.{digits}f}",
-                means[m] == best,
-            )
-            if m in means
-            else ""
-            for m in methods
+            _bold(f"{one.score:.{digits}f}", one.good == found["good"].max())
+            + (f" ± {one.error:.{digits}f}" if errors else "")
+            for one in found.itertuples()
         ]
-        lines.append(_line(data, len(folds), *cells))
+        lines.append(_line(data, found["folds"].iloc[0], *cells))
     return lines
 
 
 def verdicts(rows: pd.DataFrame) -> list[str]:
-    """Mean ranks where all have scores; where a chosen size is worse than the best fixed one."""
-    ranks, worse, n = [], [], 0
-    for data, part in rows.groupby("data", sort=False):
-        folds = part.pivot(index="fold", columns="method", values="good")
-        rivals = folds.reindex(columns=(OURS, *RIVALS)).dropna()
-        if len(rivals):
-            ranks.append(rankdata(-rivals.mean().to_numpy()))
-        fixed = folds.reindex(columns=(OURS, *SIZES)).dropna()
-        if len(fixed) > 1:
-            n += 1
-            best = fixed[list(SIZES)].mean().idxmax()
-            error = fixed[best].sem()
-            if fixed[OURS].mean() < fixed[best].mean() - error:
-                worse.append(f"{data} ({best})")
+    """Mean ranks; where a size that was chosen is worse than others; and seconds."""
     lines = []
-    if ranks:
-        named = zip((OURS, *RIVALS), np.mean(ranks, axis=0), strict=True)
-        means = ", ".join(f"{name} {rank:.2f}" for name, rank in sorted(named, key=lambda x: x[1]))
-        lines.append(f"Mean ranks over {len(ranks)} tables: {means}.")
-    seconds = rows[rows["method"] == OURS].groupby("data")["seconds"].mean()
+    for task, what in (("regression", "regressions"), ("classification", "tables of classes")):
+        everybody = [compared(rows, data, (OURS, *RIVALS)) for data in of_task(task)]
+        ranks = [rankdata(-found["good"]) for found in everybody if len(found)]
+        if ranks:
+            named = zip(np.mean(ranks, axis=0), (OURS, *RIVALS), strict=True)
+            means = ", ".join(f"{name} {rank:.2f}" for rank, name in sorted(named))
+            lines.append(f"Mean ranks over {len(ranks)} {what}: {means}.")
+    for ours, whose in ((OURS, "What is chosen"), (ALONE, "One network (`n_networks=1`)")):
+        worse, n = [], 0
+        for data in ALL:
+            found = compared(rows, data, (ours, *SIZES))
+            if found.empty:
+                continue
+            n += 1
+            best = found.loc[found.loc[list(SIZES), "good"].idxmax()]
+            if found.loc[ours, "good"] < best["good"] - best["error"]:
+                worse.append(f"{data} ({best.name})")
+        where = f": {', '.join(worse)}" if worse else ""
+        lines.append(
+            f"{whose} is worse than the best of eight fixed sizes, which is known only in "
+            f"hindsight, by more than that one's standard error on {len(worse)} of {n} tables"
+            f"{where}."
+        )
+    seconds = rows[(rows["method"] == OURS) & rows["data"].isin(ALL)].groupby("data")["seconds"]
     lines.append(
-        f"Of {n} tables the chosen size is worse than the best of the fixed ones, by more than its "
-        f"standard error, in {len(worse)}{': ' + ', '.join(worse) if worse else ''}. A fit takes "
-        f"{seconds.median():.1f} s of one core in the median of {len(seconds)} tables, "
-        f"{seconds.max():.0f} s at most."
+        f"With nothing set a fit takes {seconds.mean().median():.1f} s of one core in the median "
+        f"of {seconds.ngroups} tables, {seconds.max().max():.0f} s at most."
     )
+    return [line for text in lines for line in (text, "")]
+
+
+def of_task(task: str) -> list[str]:
+    return [name for name in ALL if ALL[name].task == task]
+
+
+def sizes_text(rows: pd.DataFrame) -> list[str]:
+    """All that docs/size.md says of the tables."""
+    text = verdicts(rows)
+    for task, what in (("regression", "R², higher is better"), ("classification", "Log-loss")):
+        for methods in ((OURS, *RIVALS), (OURS, *SIZES), (ALONE, *SIZES)):
+            table = score_table(rows, of_task(task), methods)
+            text += [f"{what}:", "", *table, ""] if len(table) > 2 else []
+    return text
+
+
+def idle_table(rows: pd.DataFrame) -> list[str]:
+    """Errors where three inputs do nothing."""
+    lines = _head("network", "error of fresh samples", "seconds", "starts that ended")
+    for row in rows[rows["data"] == IDLE].itertuples():
+        starts = f"{row.starts:.0f}" if np.isfinite(row.starts) else ""
+        lines.append(_line(row.method, f"{row.score:.4f}", f"{row.seconds:.1f}", starts))
     return lines
 
 
+def hurried_table(rows: pd.DataFrame) -> list[str]:
+    """Log-losses of classes with little time, over all folds."""
+    lines = _head("network", "no limit", *(f"{limit} s" for limit in SECONDS))
+    names = [HURRIED, *(f"{HURRIED} in {limit} s" for limit in SECONDS)]
+    for method in HURRIED_NETS:
+        found = [rows[(rows["data"] == name) & (rows["method"] == method)] for name in names]
+        lines.append(_line(method, *(f"{one['score'].mean():.3f}" for one in found)))
+    return lines
+
+
+def five_table(rows: pd.DataFrame) -> list[str]:
+    """The tables of the UCI repository."""
+    return score_table(rows, UCI, (OURS, *RIVALS), errors=True)
+
+
+PARTS = {"sizes": sizes_text, "idle": idle_table, "hurried": hurried_table}
+
+
 def filled(page: str) -> str:
-    rows = read()
-    text = ["", *verdicts(rows), ""]
-    for task, what in (("regression", "R², higher is better"), ("classification", "Log-loss")):
-        for methods in ((OURS, *RIVALS), (OURS, ALONE, *SIZES)):
-            text += [f"{what}:", "", *score_table(rows, task, methods), ""]
-    new = "<!-- sizes: begin -->\n" + "\n".join(text) + "\n<!-- sizes: end -->"
-    return re.sub("<!-- sizes: begin -->.*<!-- sizes: end -->", lambda _: new, page, flags=re.S)
+    """docs/size.md with its numbers."""
+    return _filled(page, read(), PARTS)
+
+
+def filled_five(page: str) -> str:
+    """docs/when-to-use.md with the five tables."""
+    return _filled(page, read(), {"five": five_table})
 
 
 def main() -> None:
@@ -272,7 +328,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     options = parser.parse_args()
     if options.what == "write":
-        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        for page, fill in ((PAGE, filled), (FIVE, filled_five)):
+            page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
         return
     warnings.simplefilter("ignore")  # searches try settings that do not converge
     with threadpool_limits(limits=1):

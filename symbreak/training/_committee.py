@@ -182,66 +182,49 @@ def with_committee(
     """
     if record.model is None or n_networks == 1:
         return record
-    last = _last_form(problem, record, may_go_on, n_stages=n_stages)
     members = [record.model]
-    for found in others(record.founds, theta)[: n_networks - 1]:
+    for found in others(record, theta)[: n_networks - 1]:
         if not may_go_on():
             break
-        members.append(last(found))
-    shares = np.full(len(members), 1 / len(members))
-    model = join(members, shares)
-    error = LeastSquares(problem).network_error(model, with_ridge=False)
-    model = replace(model, origin={**model.origin, "error": error})
-    return replace(record, model=model, members=tuple(members), shares=shares)
+        members.append(_in_last_form(found, problem, record, may_go_on, n_stages))
+    model = join(members, np.full(len(members), 1 / len(members)))
+    return replace(record, model=model, members=tuple(members))
 
 
-def others(founds: Sequence[Found], theta: Array) -> list[Found]:
+def others(record: RunRecord, theta: Array) -> list[Found]:
     """The best end in each optimum but that of ``theta``, the better first, without the hopeless.
 
     Where that was polished once more, after its start, it is in the best of them.
-    Starts that were cut short, or given up on their way, are none.
     """
-    ended = [found for found in founds if found.optimum >= 0 and found.output_weights.size]
-    ended.sort(key=lambda found: (found.optimum, found.score))
-    own = {found.optimum for found in ended if np.array_equal(found.theta, theta)} or {0}
-    best: dict[int, Found] = {}
-    for found in ended:
-        best.setdefault(found.optimum, found)
-    most = max(MUCH_WORSE * min((found.error for found in ended), default=0.0), EXACT)
-    return [found for n, found in best.items() if n not in own and found.error <= most]
+    ends = record.ends()
+    same = (found.optimum for found in record.founds if np.array_equal(found.theta, theta))
+    own = max(max(same, default=0), 0)
+    most = max(MUCH_WORSE * min((found.error for found in ends), default=0.0), EXACT)
+    return [found for found in ends if found.optimum != own and found.error <= most]
 
 
-def _last_form(
-    problem: Problem, record: RunRecord, may_go_on: Callable[[], bool], *, n_stages: int
-) -> Callable[[Found], Model]:
-    """What makes a model of an end, as the last step has made the record's of the best one."""
+def _in_last_form(
+    found: Found, problem: Problem, record: RunRecord, may_go_on: Callable[[], bool], n_stages: int
+) -> Model:
+    """A model of an end, as the last step has made the record's of the best one."""
     first = record.model
     assert first is not None
     if has_probabilities(problem):
         part = part_for_classes(problem)
         on = CrossEntropy(part.topology, part.train, shift=part.output_shift)
-
-        def probable(found: Found) -> Model:
-            start = np.concatenate([found.theta, found.output_weights.ravel()])
-            x = on.fit(start, record.alpha, FIRST_DESCENT, lambda: True)
-            x = on.fit(x, record.alpha, DESCENT, may_go_on)
-            theta, V = np.split(x, [found.theta.size])
-            return replace(first, theta=theta, output_weights=V.reshape(first.output_weights.shape))
-
-        return probable
+        start = np.concatenate([found.theta, found.output_weights.ravel()])
+        x = on.fit(start, record.alpha, FIRST_DESCENT, lambda: True)
+        x = on.fit(x, record.alpha, DESCENT, may_go_on)
+        theta, V = np.split(x, [found.theta.size])
+        return replace(first, theta=theta, output_weights=V.reshape(first.output_weights.shape))
+    if n_stages == 1 and found.alpha >= record.alpha:
+        return replace(first, theta=found.theta, output_weights=found.output_weights)
     part = part_of(problem, POLISH_SAMPLES) if n_stages > 1 else problem
     ridged = LeastSquares(part).with_ridge(record.alpha)
-
-    def polished(found: Found) -> Model:
-        if n_stages == 1 and found.alpha >= record.alpha:
-            return replace(first, theta=found.theta, output_weights=found.output_weights)
-        polisher = Polisher(ridged, found.theta, max_iterations=ITERATIONS)
-        while not polisher.finished and may_go_on():
-            polisher.step()
-        model = replace(first, theta=polisher.theta.copy())
-        if n_stages > 1:
-            return refitted(model, problem, record.alpha)
-        V = evidence_of(ridged, polisher.theta).output_weights if record.alpha > 0 else None
-        return ridged.model(polisher.theta, V)
-
-    return polished
+    polisher = Polisher(ridged, found.theta, max_iterations=ITERATIONS)
+    while not polisher.finished and may_go_on():
+        polisher.step()
+    if n_stages > 1:
+        return refitted(replace(first, theta=polisher.theta.copy()), problem, record.alpha)
+    best = evidence_of(ridged, polisher.theta).output_weights if record.alpha > 0 else None
+    return ridged.model(polisher.theta, best)

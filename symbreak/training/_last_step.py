@@ -92,25 +92,16 @@ def apply_last_step(
     if has_probabilities(problem):
         found = with_probabilities(model, part_for_classes(problem), may_go_on)
         record = replace(record, alpha=found.alpha, n_effective=found.n_effective)
-        return _with_model(record, LeastSquares(problem), found.model)
+        return record.with_model(found.model)
     if n_stages > 1:
-        again = refitted(model, problem, record.alpha)
-        return _with_model(record, LeastSquares(problem), again)
+        return record.with_model(refitted(model, problem, record.alpha))
     if not what_is_last(problem, record):
         return record
-    objective = LeastSquares(problem)
-    held = with_validated_ridge(objective, model.theta, record.alpha, may_go_on)
+    held = with_validated_ridge(LeastSquares(problem), model.theta, record.alpha, may_go_on)
     if held.output_weights is None:
         return record
     model = replace(model, theta=held.theta, output_weights=held.output_weights)
-    record = replace(record, alpha=held.alpha, n_effective=held.n_effective)
-    return _with_model(record, objective, model)
-
-
-def _with_model(record: RunRecord, objective: LeastSquares, model: Model) -> RunRecord:
-    """The record with a model that knows its error."""
-    error = objective.network_error(model, with_ridge=False)
-    return record.with_model(replace(model, origin={**model.origin, "error": error}))
+    return replace(record, alpha=held.alpha, n_effective=held.n_effective).with_model(model)
 
 
 def part_of(problem: Problem, needed: tuple[int, int]) -> Problem:

@@ -62,7 +62,6 @@ class RunRecord:
             set; else, where the ridge set itself, the most probable one; else the one with the
             best error; None if no error was finite.
         members: The networks whose mean the model is; one, if it is no committee.
-        shares: What each of them counts for in it; their sum is 1.
         size_path: What was tried, if the size was chosen.
         alpha: The ridge of the model; of ``alpha="auto"``, what the data asked for.
         n_effective: Number of parameters that the data determine, if the ridge set itself.
@@ -114,7 +113,6 @@ class RunRecord:
     seconds: float
     members: tuple[Model, ...] = ()
     size_path: tuple[Tried, ...] = ()
-    shares: Array = field(default_factory=lambda: np.empty(0))
     counters: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
@@ -130,7 +128,15 @@ class RunRecord:
 
     def with_model(self, model: Model) -> RunRecord:
         """The same with another model, which is no committee."""
-        return replace(self, model=model, members=(model,), shares=np.ones(1))
+        return replace(self, model=model, members=(model,))
+
+    def ends(self) -> list[Found]:
+        """The best end in each optimum, the better first; starts that were given up have none."""
+        best: dict[int, Found] = {}
+        for found in sorted(self.founds, key=lambda found: found.score):
+            if found.optimum >= 0 and found.output_weights.size:
+                best.setdefault(found.optimum, found)
+        return list(best.values())
 
     @property
     def size_in_words(self) -> str:

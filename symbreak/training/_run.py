@@ -337,7 +337,6 @@ class Run:
             ),
             model=model,
             members=() if model is None else (model,),
-            shares=np.ones(0 if model is None else 1),
             alpha=self.objective.alpha if kept is None else kept.alpha,
             n_effective=None if kept is None else kept.n_effective,
             generation_evaluations=trace[:, 0].astype(np.int64),

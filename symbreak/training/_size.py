@@ -52,22 +52,6 @@ AS_GOOD, SAME = 0.25, 1e-3
 N_NETWORKS = 8
 
 
-class Choice(NamedTuple):
-    """What the comparison has led to.
-
-    Attributes:
-        problem: With the size and the ridge that were chosen.
-        initial: Networks (n, D) to begin with, or None.
-        tried: All sizes, in their order.
-        n_evaluations: Evaluations of networks, whatever their size.
-    """
-
-    problem: Problem
-    initial: Array | None
-    tried: tuple[Tried, ...]
-    n_evaluations: int
-
-
 class Part(NamedTuple):
     """Samples that are shown, their share of all, and those that are left out."""
 
@@ -112,6 +96,10 @@ class Comparison:
         may_go_on: Whether nobody has asked to stop.
         threads: Parts at the same time.
         executor: Where they are run, if not here.
+
+    Attributes:
+        tried: All sizes, in their order.
+        n_evaluations: Evaluations of networks, whatever their size.
     """
 
     problem: Problem
@@ -133,26 +121,30 @@ class Comparison:
         self._spent = 0.0
         self._paths: list[tuple[Array, Array]] = []  # losses and thetas of what was tried
 
-    def choose(self, say: Callable[[str], object]) -> Choice:
-        """Try sizes as long as that is worthwhile, and take the best."""
+    def choose(self, say: Callable[[str, int], object]) -> tuple[Problem, Array | None]:
+        """Try sizes as long as that is worthwhile, and take the best.
+
+        Returns:
+            The problem with the size and the ridge that were chosen, and networks (n, D) to begin
+            with, if any; ``say`` is told what is tried, after how many evaluations.
+        """
         most = math.inf if self.max_neurons is None else self.max_neurons
         allowed = [hidden for hidden in self.sizes if sum(hidden) <= most] or [(1,)]
         for hidden in allowed if self._parts else ():
             if self._is_worthwhile(hidden):
                 what = f"{'-'.join(map(str, hidden))} neurons" if len(allowed) > 1 else "ridges"
-                say(f"trying {what}")
+                say(f"trying {what}", self.n_evaluations)
                 if not self._try(hidden):
                     break
         if not self.tried:
             usual = max((h for h in allowed if sum(h) <= USUAL), default=allowed[0])
-            return Choice(self._sized(usual), None, (), self.n_evaluations)
+            return self._sized(usual), None
         best = self._best()
         chosen = self._sized(self.tried[best].hidden)
         if chosen.ridge.sets_itself:
             share = self.problem.train.total_weight / self.problem.train[:SAMPLES].total_weight
             chosen = replace(chosen, alpha=share * self.tried[best].alpha)
-        thetas = self._paths[best][1]
-        return Choice(chosen, thetas, tuple(self.tried), self.n_evaluations)
+        return chosen, self._paths[best][1]
 
     def _is_worthwhile(self, hidden: tuple[int, ...]) -> bool:
         """Whether there is hope for a size, after those before it."""

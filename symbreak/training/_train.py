@@ -263,36 +263,32 @@ class _Trainer:
             threads=check_threads(self.options["threads"]),
             executor=self.options["executor"],
         )
-        choice = comparison.choose(lambda doing: self._say(comparison.n_evaluations, doing))
-        seconds, before = time.perf_counter() - started, choice.n_evaluations
-        n = comparison.n_members(choice.problem.topology.hidden)
+        chosen, initial = comparison.choose(self._say)
+        seconds, before = time.perf_counter() - started, comparison.n_evaluations
+        n = comparison.n_members(chosen.topology.hidden)
         starts = max(n, OF_STARTS)
-        initial = None if choice.initial is None else choice.initial[:starts]
         left = None if budget is None else budget - before
         limit = {"max_starts": starts} if n > 1 else {}
         trainer = replace(self, options=self.options | limit, n_starts=starts if n > 1 else 1)
-        record = trainer.own(choice.problem, left, initial, n, search_ridge=problem.alpha)
-        model, tried = record.model, choice.tried if len(sizes) > 1 else ()
-        if model is not None:
-            error = LeastSquares(choice.problem).network_error(model, with_ridge=False)
+        initial = None if initial is None else initial[:starts]
+        record = trainer.own(chosen, left, initial, n, search_ridge=problem.alpha)
+        model, tried = record.model, comparison.tried if len(sizes) > 1 else []
+        if model is not None and tried:
             rows = [one._asdict() | {"hidden": list(one.hidden)} for one in tried]
-            path = {"size_path": rows} if rows else {}
-            model = replace(model, origin={**model.origin, "error": error, **path})
+            model = replace(model, origin={**model.origin, "size_path": rows})
         return replace(
             record,
             model=model,
-            size_path=tried,
+            size_path=tuple(tried),
             evaluations=before + record.evaluations,
             n_evaluations=before + record.n_evaluations,
             max_evaluations=before + record.max_evaluations,
             seconds=seconds + record.seconds,
         )
 
-    def _say(self, n_evaluations: int, doing: str) -> None:
-        if self.callback is None:
-            return
-        told = Progress(n_evaluations, UNLIMITED, math.nan, 0, 0, doing=doing)
-        if _is_true(self.callback(told)):
+    def _say(self, doing: str, n_evaluations: int, most: int = UNLIMITED) -> None:
+        told = Progress(n_evaluations, most, math.nan, 0, 0, doing=doing)
+        if self.callback is not None and _is_true(self.callback(told)):
             self.clock.stop()
 
     def own(
@@ -314,12 +310,12 @@ class _Trainer:
         records = self.stages(searched, budget, initial)
         record = _joined(records)
         doing = "" if self.clock.stopped else what_is_last(problem, record)
-        if self.callback is not None and doing:
-            self.callback(_progress(record, doing))
+        if doing:
+            self._say(doing, record.n_evaluations, record.max_evaluations)
         found, n_stages = records[0].model, len(records)
-        record = apply_last_step(problem, record, may_go_on, n_stages=n_stages)
         if found is None:
             return record
+        record = apply_last_step(problem, record, may_go_on, n_stages=n_stages)
         theta = found.theta
         record = with_committee(problem, record, theta, n_networks, may_go_on, n_stages=n_stages)
         return with_error_bars(problem, record)
@@ -389,17 +385,6 @@ def run_to_its_end(run: Run, clock: Clock, seconds: float, callback: Callback | 
 def _is_true(answer: object) -> bool:
     """Whether a callback asks to stop; what it returns by chance does not."""
     return isinstance(answer, bool | np.bool_) and bool(answer)
-
-
-def _progress(record: RunRecord, doing: str) -> Progress:
-    return Progress(
-        n_evaluations=record.n_evaluations,
-        max_evaluations=record.max_evaluations,
-        error=record.error,
-        generation=len(record.generation_evaluations),
-        n_starts=len(record.founds),
-        doing=doing,
-    )
 
 
 def _joined(records: list[RunRecord]) -> RunRecord:

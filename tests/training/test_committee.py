@@ -30,7 +30,6 @@ def test_a_committee_is_one_network_with_the_mean_of_the_weighted_sums(task, hid
     X, problem, record = trained(task, hidden, n_networks=3, max_evaluations=15_000)
     n = len(record.members)
     assert 2 <= n <= 3
-    assert record.shares == pytest.approx(np.full(n, 1 / n))
     assert record.model.topology.hidden == tuple(n * size for size in hidden)
     sums = [member.weighted_sums(problem.inputs(X)) for member in record.members]
     assert record.model.weighted_sums(problem.inputs(X)) == pytest.approx(np.mean(sums, axis=0))
@@ -44,7 +43,6 @@ def test_the_first_member_is_the_network_that_would_have_been_kept_alone():
     _, _, several = trained(n_networks=4)
     assert several.members[0].to_json() == bare(alone.model).to_json()
     assert alone.members == (alone.model,)
-    assert alone.shares.tolist() == [1.0]
 
 
 def test_members_are_different_networks():

@@ -56,7 +56,7 @@ def test_the_record_of_a_run_is_consistent(problem, method):
     assert record.error == record.errors[-1] < record.errors[0]
     generations = record.generation_evaluations
     assert generations[-1] == record.n_evaluations
-    assert (np.diff(generations, prepend=0) <= n).all()
+    assert (np.diff(generations, prepend=0) <= largest).all()
     if not method.startswith("L-SHADE"):  # whose population shrinks
         assert generations.tolist() == list(range(n, 2_001, n))
     assert len(record.modified_share) == len(record.generation_evaluations)

@@ -19,13 +19,12 @@ from symbreak._support.writing import write_text
 from symbreak._version import __version__
 from symbreak.analysis._data_charts import (
     COVERAGE,
-    FITTED,
     confusion_chart,
     fit_points,
     predicted_chart,
     residual_chart,
 )
-from symbreak.analysis._style import HEIGHT, WIDTH, styled
+from symbreak.analysis._style import FITTED, HEIGHT, WIDTH, styled
 from symbreak.inspection import (
     Effect,
     effects,
@@ -145,7 +144,7 @@ def _fit_charts(model: Model, problem: Problem) -> Iterator[tuple[str, Any, str]
         )
         said = f"All would be on the dashed line if all were right.{band}"
         yield f"{name}: predicted over true", predicted_chart(rows, name), said
-        chart = residual_chart(rows, "predicted", f"predicted {name}", name).properties(title="")
+        chart = residual_chart(rows, "predicted", f"predicted {name}", name)
         yield f"{name}: what is left over", chart, "No pattern should be seen."
 
 

@@ -17,6 +17,9 @@ from symbreak.analysis._lineup import Styles
 
 #: A grey with a contrast of about 4.3 on white and on black (#111) alike.
 GREY = "#797d82"
+#: What was found, and weights of either sign: safe for the colour-blind, on white and on black.
+FITTED = POSITIVE = "#1a7fc1"
+NEGATIVE = "#d55e00"
 #: 270 px are 7 cm in print; 11 px are then 8 pt.
 WIDTH, HEIGHT, FONT_SIZE = 270, 190, 11
 #: How a page with a single chart looks: in the middle, no wider than the window, and what
@@ -53,7 +56,7 @@ def method_shape(styles: Styles) -> alt.Shape:
 
 def log_switch(what: str = "") -> alt.Parameter:
     """The parameter ``logarithmic``, with a checkbox in HTML that says of what."""
-    box = alt.binding_checkbox(name=f"logarithmic {what}")
+    box = alt.binding_checkbox(name=f"logarithmic {what} ")
     return alt.param(name="logarithmic", value=True, bind=box)
 
 

@@ -42,9 +42,13 @@ def fit_of(problem, seed=0):
     return Fit(problem, model, "DE", 3)
 
 
+def chart_of(fit):
+    return fit_chart(fit.problem, fit.model)
+
+
 @pytest.mark.parametrize(("name", "marks"), KINDS.items())
 def test_data_and_fit_are_drawn_for_every_kind_of_problem(name, marks):
-    spec = fit_chart(fit_of(load_problem(name)), name).to_dict()  # validates
+    spec = chart_of(fit_of(load_problem(name))).to_dict()  # validates
     text = json.dumps(spec, allow_nan=False)
     assert all(f'"type": "{mark}"' in text for mark in marks)
     assert len(text) < 200_000
@@ -54,7 +58,7 @@ def test_data_and_fit_are_drawn_for_every_kind_of_problem(name, marks):
 
 def test_the_curve_is_that_of_the_network_in_the_units_of_the_data():
     fit = fit_of(load_problem("sinc"))
-    spec = fit_chart(fit, "sinc").to_dict()
+    spec = chart_of(fit).to_dict()
     frames = [pd.DataFrame(rows) for rows in spec["datasets"].values()]
     (line,) = [frame for frame in frames if set(frame) == {"x", "true"}]
     expected = fit.model.outputs(line["x"].to_numpy()[:, None])[:, 0]
@@ -67,9 +71,7 @@ def test_the_curve_is_that_of_the_network_in_the_units_of_the_data():
 def test_own_names_are_on_the_axes():
     fit = fit_of(paper_problem(np.arange(9.0)[:, None], np.arange(9.0) ** 2, hidden=(2,)))
     model = dataclasses.replace(fit.model, feature_names=("time",), target_names=("<b>way</b>",))
-    picture = vl_convert.vegalite_to_svg(
-        fit_chart(dataclasses.replace(fit, model=model), "own").to_dict()
-    )
+    picture = vl_convert.vegalite_to_svg(chart_of(dataclasses.replace(fit, model=model)).to_dict())
     assert ">time<" in picture
     assert dataclasses.replace(fit, model=model).variables == "Inputs: time; targets: <b>way</b>."
     assert fit.variables == ""

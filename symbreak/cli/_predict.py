@@ -7,7 +7,7 @@ import io
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -159,10 +159,13 @@ def inputs_of(model: Model, table: Table, inputs: Sequence[str]) -> Array:
     return model.encode({column.name: raw[name] for name, column in pairs})  # type: ignore[arg-type]
 
 
+def _blocks(X: Array) -> Iterator[Array]:
+    return (X[i : i + BLOCK] for i in range(0, len(X), BLOCK))
+
+
 def _outputs(model: Model, X: Array, data: Path) -> Array:
     with np.errstate(all="ignore"):
-        parts = [model.outputs(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
-    outputs = np.concatenate(parts)
+        outputs = np.concatenate([model.outputs(block) for block in _blocks(X)])
     bad = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
     if len(bad):
         raise ValueError(
@@ -189,17 +192,10 @@ def _predicted(model: Model, outputs: Array, scores: bool) -> list[tuple[str, li
 def _ends(model: Model, X: Array, coverage: float, names: list[str]) -> list[tuple[str, list[Any]]]:
     """Lower and upper ends of the interval of each target."""
     with warnings.catch_warnings(action="ignore"):  # of rows outside, which have a column
-        parts = [
-            model.predict_interval(X[i : i + BLOCK], coverage) for i in range(0, len(X), BLOCK)
-        ]
-    low, high = (
-        np.concatenate(ends).reshape(len(X), -1).T.tolist() for ends in zip(*parts, strict=True)
-    )
-    return [
-        (f"{name} {end}", values)
-        for name, *both in zip(names, low, high, strict=True)
-        for end, values in zip(("low", "high"), both, strict=True)
-    ]
+        parts = [np.stack(model.predict_interval(block, coverage), -1) for block in _blocks(X)]
+    ends = np.concatenate(parts).reshape(len(X), -1).T.tolist()  # low, high, low, high, ...
+    headings = [f"{name} {end}" for name in names for end in ("low", "high")]
+    return list(zip(headings, ends, strict=True))
 
 
 def _outside(model: Model, X: Array, notes: Console) -> list[str]:

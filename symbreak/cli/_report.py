@@ -39,6 +39,7 @@ def report_command(
 ) -> None:
     """Turn stores, finished or still running, into a page with tables and figures."""
     from symbreak.analysis._figures import check_formats
+    from symbreak.analysis._words import summary_sentences
 
     given = (part.strip() for part in figures.split(","))
     formats = check_formats([part for part in given if part not in ("", "none")])
@@ -46,7 +47,10 @@ def report_command(
         _watch(stores, out, open_page)
         console.print(f"Writing the last report{', with its figures' if formats else ''}.")
     report = _write(stores, out, formats, 0)
-    _print_conclusions(report)
+    for sentence in summary_sentences(report.results, brief=True):
+        say(sentence)
+    say(f"Report in {report.page}")
+    say(f"Open it in a browser: {report.page.resolve().as_uri()}")
     if open_page and not watch:
         webbrowser.open(report.page.resolve().as_uri())
 
@@ -59,7 +63,8 @@ def _watch(stores: list[Path], out: Path, open_page: bool) -> None:
             if (now := _changed(stores)) != seen:
                 report = _write(stores, out, (), REFRESH)
                 if seen is None:
-                    _print_watching(report.page)
+                    say(f"Watching; the page is {report.page}")
+                    say("It ends when the study is complete. Ctrl-C: write a last report and end.")
                     if open_page:
                         webbrowser.open(report.page.resolve().as_uri())
                 seen = now
@@ -69,20 +74,6 @@ def _watch(stores: list[Path], out: Path, open_page: bool) -> None:
             time.sleep(LOOK)
     except KeyboardInterrupt:
         console.print("\nStopped watching; a study that runs goes on.")
-
-
-def _print_watching(page: Path) -> None:
-    say(f"Watching; the page is {page}")
-    console.print("It ends when the study is complete. Ctrl-C: write a last report and end.")
-
-
-def _print_conclusions(report: Report) -> None:
-    from symbreak.analysis._words import summary_sentences
-
-    for sentence in summary_sentences(report.results, brief=True):
-        console.print(sentence, markup=False)
-    say(f"Report in {report.page}")
-    say(f"Open it in a browser: {report.page.resolve().as_uri()}")
 
 
 def _write(stores: list[Path], out: Path, formats: tuple[str, ...], refresh: int) -> Report:

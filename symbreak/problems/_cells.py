@@ -109,16 +109,14 @@ def days_of(cells: Column, pattern: str) -> Array | None:
         if len({moment.tzinfo is None for moment in moments if moment}) > 1:
             raise MixedZonesError("times with a zone beside times without one")
         return np.array([_days(moment) for moment in moments])
-    except (NoDateError, OverflowError):
+    except MixedZonesError:
+        raise
+    except (ValueError, OverflowError):
         return None
 
 
 class MixedZonesError(ValueError):
     """A column whose moments cannot be compared."""
-
-
-class NoDateError(ValueError):
-    """A cell that is no date."""
 
 
 def _moment(cell: Any, pattern: str) -> datetime.datetime | None:
@@ -128,14 +126,12 @@ def _moment(cell: Any, pattern: str) -> datetime.datetime | None:
         return cell
     if isinstance(cell, datetime.date):
         return datetime.datetime(cell.year, cell.month, cell.day)
-    try:
-        if pattern != ISO:
-            return datetime.datetime.strptime(cell.strip(), pattern)
-        if "-" in cell and cell.strip()[:4].isdigit():  # 20240101 is a number
-            return datetime.datetime.fromisoformat(cell.strip())
-    except (ValueError, TypeError, AttributeError):
-        pass
-    raise NoDateError
+    text = cell.strip() if isinstance(cell, str) else ""
+    if pattern != ISO:
+        return datetime.datetime.strptime(text, pattern)
+    if "-" not in text or not text[:4].isdigit():  # 20240101 is a number
+        raise ValueError("no date")
+    return datetime.datetime.fromisoformat(text)
 
 
 def _days(moment: datetime.datetime | None) -> float:

@@ -21,18 +21,8 @@ def divide(
 ) -> dict[str, IntArray]:
     """Numbers of the rows of each part that has any, shuffled.
 
-    The rows of each class are divided as all are, to within one row. Nothing but the arguments
-    decides: neither what else is in the rows nor what they are called.
-
-    Args:
-        seed: Of the shuffle.
-        n_rows: Number K of rows.
-        validation: Share of the rows kept for validation.
-        test: Share of the rows kept for the test.
-        labels: Classes (K,) of the rows, if they have any.
-
-    Raises:
-        ValueError: if a share gives no row, or too few are left to train on, or none of a class.
+    Of each class that ``labels`` (K,) name, a part gets its share to within one row. Nothing but
+    the arguments decides: neither what else is in the rows nor what they are called.
     """
     sizes = _part_sizes(n_rows, validation, test)
     shuffled = stream(seed, "division").permutation(n_rows)

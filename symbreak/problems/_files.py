@@ -116,13 +116,9 @@ def read_problem(
         table = table.take(~lost)
         settings.setdefault("description", f"{lost.sum():,} rows without a target are left out")
     kinds = _names("categories", categories), _names("numbers", numbers)
-    named = {*kinds[0], *kinds[1]}
+    left = {*inputs} - {*kinds[0], *kinds[1]}
     for known in like.columns if like else ():
-        if (
-            known.name in inputs
-            and known.name not in named
-            and known.kind in ("category", "number")
-        ):
+        if known.name in left and known.kind in ("category", "number"):
             kinds[known.kind == "number"].append(known.name)
     raw = table.raw(inputs, *kinds)
     task, y = _read_targets(table, outputs, task)
@@ -131,8 +127,11 @@ def read_problem(
     numeric = {name: values for name, values in columns.items() if values.dtype.kind == "f"}
     warn_of_outliers(numeric, rows=table.rows)
     rows = divide(seed, len(y), validation, test, labels)
-    if labels is not None:
-        _check_several(table, outputs[0], labels)
+    if labels is not None and (labels == labels[0]).all():
+        raise ValueError(
+            f"{table.path}: the target {outputs[0]!r} is the same in all {len(labels):,} rows, "
+            f"{str(labels[0])[:30]!r}, so there are no classes to tell apart. Name another target."
+        )
     rule = Encoding.learn({name: raw[name][rows["train"]] for name in inputs}, *kinds, like)
     with warnings.catch_warnings(action="ignore"):  # of rare levels, which are said otherwise
         codes = rule.codes(raw)
@@ -159,9 +158,6 @@ def recognise_task(table: Table, target: str, labels: NDArray[Any]) -> Task:
 
     Classes are strings, booleans, or integers with at most 20 different values that have ten rows
     each on average; two different integers are classes always.
-
-    Raises:
-        ValueError: if the target holds dates, or strings that hardly repeat.
     """
     values, counts = np.unique(labels, return_counts=True)
     if labels.dtype.kind in "US":
@@ -195,15 +191,6 @@ def _read_targets(
     return "regression" if task == "auto" else task, table.numbers(outputs)
 
 
-def _check_several(table: Table, target: str, labels: NDArray[Any]) -> None:
-    """Refuse a target that is always the same."""
-    if (labels == labels[0]).all():
-        raise ValueError(
-            f"{table.path}: the target {target!r} is the same in all {len(labels):,} rows, "
-            f"{str(labels[0])[:30]!r}, so there are no classes to tell apart. Name another target."
-        )
-
-
 def _check_classes(table: Table, target: str, values: NDArray[Any], n_rows: int) -> None:
     """Refuse strings that are surely not classes."""
     kinds = {kind_of(str(value)) for value in values[:10]}
@@ -228,11 +215,7 @@ def _names(argument: str, names: str | Sequence[str]) -> list[str]:
 
 
 def default_targets(table: Table, ignore: Sequence[str] = ()) -> list[str]:
-    """The columns to predict if nobody names them: the table's own, or else the last that is left.
-
-    Raises:
-        ValueError: if the table has none, or none is left.
-    """
+    """The columns to predict if nobody names them: the table's own, or the last that is left."""
     if not table.targets:
         raise ValueError(f"{table.path} has no y; name the column to predict (targets, --target).")
     own = [name for name in table.targets if name not in ignore]

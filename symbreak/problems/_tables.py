@@ -109,9 +109,6 @@ class Table:
 
         Where most cells are numbers, all others must be missing; unless a column is among
         ``categories``. Those of ``numbers`` must hold nothing else.
-
-        Raises:
-            ValueError: if a column is unknown, or has what is no number among numbers.
         """
         check_known(self, [*names, *categories, *numbers])
         columns, bad = {}, {}
@@ -238,7 +235,7 @@ def kind_of(cell: str) -> str:
         return "dates or times"
     if is_number(text):
         return "numbers with a decimal point" if math.isfinite(float(text)) else "infinite numbers"
-    if THOUSANDS.fullmatch(text) or ("_" in text and _converts(text)):
+    if THOUSANDS.fullmatch(text) or is_number(text.replace("_", "")):
         return "numbers with separators"
     return "numbers with a decimal comma" if is_number(text.replace(",", ".", 1)) else "text"
 
@@ -255,7 +252,11 @@ def is_boolean(cell: str) -> bool:
 
 def is_number(text: str) -> bool:
     """Whether a string is a number; Python's underscores do not count."""
-    return "_" not in text and _converts(text)
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
 
 
 def to_floats(cells: Sequence[str], decimal: str) -> Array:
@@ -268,11 +269,3 @@ def to_floats(cells: Sequence[str], decimal: str) -> Array:
     except ValueError:
         pass
     return np.array([float(cell) if is_number(cell) else math.nan for cell in cells])
-
-
-def _converts(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

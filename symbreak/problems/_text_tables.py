@@ -174,18 +174,14 @@ class _Text:
                     yield self.n_before + reader.line_num, row
         except csv.Error as error:
             number = self.n_before + reader.line_num
-            raise _DialectError(f"{self.path}, row {number}: bad CSV ({error}).") from None
+            raise ValueError(f"{self.path}, row {number}: bad CSV ({error}).") from None
 
     def sample(self, delimiter: str) -> list[Row]:
         """The first rows, as far as they can be read with this delimiter."""
         rows: list[Row] = []
-        with suppress(_DialectError):
+        with suppress(ValueError):
             rows.extend(islice(self.rows(delimiter), SAMPLE))
         return rows
-
-
-class _DialectError(ValueError):
-    """Not CSV in this dialect."""
 
 
 def _content(path: Path) -> bytes:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from symbreak._support.checks import Array, check_text
 from symbreak.problems import Scaling
+
+Kind = TypeVar("Kind")
 
 FORMAT, FORMAT_VERSION = "symbreak-model", 1
 MAX_LAYERS, MAX_WIDTH = 1_000, 1_000_000
@@ -42,15 +44,29 @@ def read_facts(text: str) -> dict[str, Any]:
     return facts
 
 
-def _list(facts: Mapping[str, Any], name: str) -> list[Any]:
-    if not isinstance(values := facts.get(name), list):
-        raise ValueError(f"{name} must be a list, got {type(values).__name__}.")
-    return values
+def _read(facts: Mapping[str, Any], name: str, kind: type[Kind], what: str) -> Kind:
+    if not isinstance(value := facts.get(name), kind):
+        raise ValueError(f"{name} must be {what}, got {type(value).__name__}.")
+    return value
+
+
+def read_text(facts: Mapping[str, Any], name: str) -> str:
+    """A string."""
+    return _read(facts, name, str, "a string")
+
+
+def read_mapping(facts: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Values by name."""
+    return _read(facts, name, dict, "an object")
+
+
+def _read_list(facts: Mapping[str, Any], name: str) -> list[Any]:
+    return _read(facts, name, list, "a list")
 
 
 def read_net(facts: Mapping[str, Any]) -> tuple[int, ...]:
     """Layer sizes."""
-    sizes = _list(facts, "net")
+    sizes = _read_list(facts, "net")
     small = len(sizes) <= MAX_LAYERS
     if not (small and all(type(n) is int and 0 < n <= MAX_WIDTH for n in sizes)):
         raise ValueError(
@@ -60,23 +76,9 @@ def read_net(facts: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def read_text(facts: Mapping[str, Any], name: str) -> str:
-    """A string."""
-    if not isinstance(value := facts.get(name), str):
-        raise ValueError(f"{name} must be a string, got {type(value).__name__}.")
-    return value
-
-
-def read_mapping(facts: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Values by name."""
-    if not isinstance(values := facts.get(name), dict):
-        raise ValueError(f"{name} must be an object, got {type(values).__name__}.")
-    return values
-
-
 def read_objects(facts: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Several of them."""
-    parts = _list(facts, name)
+    """Several mappings."""
+    parts = _read_list(facts, name)
     if not all(isinstance(part, dict) for part in parts):
         raise ValueError(f"{name} must be a list of objects.")
     return parts
@@ -84,15 +86,14 @@ def read_objects(facts: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 def read_number(facts: Mapping[str, Any], name: str) -> float:
     """A finite number."""
-    value: Any = facts.get(name)
-    if not _is_number(value):
+    if not _is_number(value := facts.get(name)):
         raise ValueError(f"{name} must be a finite number, got {value!r:.40}.")
-    return float(value)
+    return float(value)  # type: ignore[arg-type]
 
 
 def read_labels(facts: Mapping[str, Any], name: str, kinds: tuple[type, ...]) -> list[Any]:
     """Different values of some kinds."""
-    values = _list(facts, name)
+    values = _read_list(facts, name)
     if not all(isinstance(value, kinds) for value in values):
         raise ValueError(f"{name} must be plain values, got {values!r:.80}.")
     if len(set(values)) < len(values):
@@ -112,18 +113,22 @@ def read_classes(facts: Mapping[str, Any]) -> list[Any]:
 def read_scaling(facts: Mapping[str, Any], name: str) -> Scaling:
     """Means and scales of columns."""
     parts = read_mapping(facts, name)
-    return Scaling(read_array(parts, "mean", 1), read_array(parts, "scale", 1))
+    return Scaling(read_array(parts, "mean", None), read_array(parts, "scale", None))
 
 
-def read_array(facts: Mapping[str, Any], name: str, ndim: int) -> Array:
-    """Finite numbers in one or two dimensions."""
-    values = _list(facts, name)
-    rows = values if ndim == 2 else [values]
+def read_array(facts: Mapping[str, Any], name: str, *shape: int | None) -> Array:
+    """Finite numbers in one or two dimensions, of which None may have any length."""
+    values = _read_list(facts, name)
+    rows = values if len(shape) == 2 else [values]
     if not all(isinstance(row, list) and all(map(_is_number, row)) for row in rows):
-        raise ValueError(f"{name} must be {ndim}-dimensional and hold finite numbers only.")
+        raise ValueError(f"{name} must be {len(shape)}-dimensional and hold finite numbers only.")
     if len({len(row) for row in rows}) > 1:
         raise ValueError(f"{name} must have rows of equal length.")
-    return np.array(values, dtype=np.float64)
+    array = np.array(values, dtype=np.float64, ndmin=len(shape))
+    asked = tuple(m if n is None else n for n, m in zip(shape, array.shape, strict=True))
+    if array.shape != asked:
+        raise ValueError(f"{name} must have shape {asked}, got {array.shape}.")
+    return array
 
 
 def _is_number(value: object) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import ndtri, stdtrit
+from scipy.special import logsumexp, ndtri, stdtrit
 
 from symbreak._model_file import read_array, read_net, read_number, read_objects
 from symbreak._support.blas import single_threaded_blas
@@ -155,7 +155,8 @@ class ErrorBars:
     def log_density(self, X: Array, y: Array) -> Array:
         """Logarithms (K, q) of the densities of targets y (K, q) in the mixture."""
         parts = ((member.share, *member(X)) for member in self.members)
-        return _log_sum([np.log(s) + _log_normal(y - f, v) for s, f, v in parts])
+        logs = [np.log(share) + _log_normal(y - f, v) for share, f, v in parts]
+        return logsumexp(logs, axis=0)
 
     def facts(self) -> dict[str, Any]:
         """Plain values for a file."""
@@ -177,44 +178,32 @@ class ErrorBars:
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], topology: Topology) -> ErrorBars:
         """Those of ``facts``, for a model of this topology."""
-        members = tuple(_read_member(part, topology) for part in read_objects(facts, "members"))
         q = topology.n_outputs
-        shapes = {"scores": (-1, q), "scale": (q,), "error": (q,), "error_spread": (q,)}
-        arrays = {
-            name: _shaped(name, read_array(facts, name, len(shape)), shape)
-            for name, shape in shapes.items()
-        }
-        total = sum(member.share for member in members)
-        if not members or not len(arrays["scores"]) or not np.isclose(total, 1):
-            raise ValueError("error bars must have scores, and members with shares that sum to 1.")
-        return cls(members, **arrays, n_samples=int(read_number(facts, "n_samples")))
+        members = tuple(_read_member(part, topology) for part in read_objects(facts, "members"))
+        scores = read_array(facts, "scores", None, q)
+        names = "scale", "error", "error_spread"
+        scale, error, spread = (read_array(facts, name, q) for name in names)
+        if not np.isclose(sum(member.share for member in members), 1):
+            raise ValueError("shares of the members must add up to 1.")
+        n_samples = int(read_number(facts, "n_samples"))
+        return cls(members, scores, scale, error, spread, n_samples)
 
 
 def _read_member(facts: Mapping[str, Any], topology: Topology) -> Member:
     net = Topology(read_net(facts), topology.activation)
     if (net.n_inputs, net.n_outputs) != (topology.n_inputs, topology.n_outputs):
-        raise ValueError(f"a member of the error bars of a {topology} network is a {net} network.")
-    V = read_array(facts, "output_weights", 2)
-    n = len(V) if len(V) == net.hidden[-1] + 1 else net.hidden[-1]
-    V = _shaped("output_weights", V, (n, net.n_outputs))
-    theta = _shaped("theta", read_array(facts, "theta", 1), (net.dim,))
+        raise ValueError(f"a member is a {net} network, the model a {topology} network.")
+    theta = read_array(facts, "theta", net.dim)
+    V = read_array(facts, "output_weights", None, net.n_outputs)
+    if len(V) - net.hidden[-1] not in (0, 1):
+        raise ValueError(f"output_weights of a {net} network have {len(V)} rows.")
     P = net.dim + V.size
     factor = np.zeros((P, P))
-    triangle = read_array(facts, "factor", 1)
-    factor[np.tril_indices(P)] = _shaped("factor", triangle, (P * (P + 1) // 2,))
-    noise = _shaped("noise", read_array(facts, "noise", 1), (net.n_outputs,))
-    share = read_number(facts, "share")
+    factor[np.tril_indices(P)] = read_array(facts, "factor", P * (P + 1) // 2)
+    noise, share = read_array(facts, "noise", net.n_outputs), read_number(facts, "share")
     if not (0 < share <= 1 and (noise > 0).all()):
-        raise ValueError("share and noise of a member of the error bars must be positive.")
+        raise ValueError("share and noise of a member must be positive.")
     return Member(net, theta, V, share, noise, factor)
-
-
-def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
-    if len(shape) == 2 and shape[0] < 0:
-        shape = (len(values), shape[1])
-    if values.shape != shape:
-        raise ValueError(f"{name} of the error bars must have shape {shape}, got {values.shape}.")
-    return values
 
 
 def _linearisations(network: Member, X: Array) -> Iterator[tuple[slice, Array, Array]]:
@@ -326,12 +315,9 @@ def _member(
         raise NoErrorBarsError("its weights fit every sample, so that no noise is left to see")
     noise = np.maximum(np.sqrt(plain / degrees), NO_NOISE)
     unseen = _Unseen(residuals, noise**2 * (1 + np.maximum(open_, 0)))
-    return replace(network, noise=noise, factor=_rounded(np.tril(factor))), unseen
-
-
-def _rounded(factor: Array) -> Array:
-    """To seven digits: more than enough for a width, and half of the file."""
-    return np.array([float(f"{value:.6e}") for value in factor.flat]).reshape(factor.shape)
+    # to seven digits: more than enough for a width, and half of the file
+    factor = np.array([float(f"{x:.6e}") for x in np.tril(factor).flat]).reshape(H.shape)
+    return replace(network, noise=noise, factor=factor), unseen
 
 
 def _stacked(unseen: Sequence[_Unseen], weights: Array) -> Array:
@@ -383,9 +369,3 @@ def _quantiles(scores: Array, weights: Array) -> Array:
 def _log_normal(residuals: Array, variances: Array) -> Array:
     logs: Array = -0.5 * (np.log(2 * np.pi * variances) + residuals**2 / variances)
     return logs
-
-
-def _log_sum(logs: Sequence[Array]) -> Array:
-    most = np.max(logs, axis=0)
-    total: Array = most + np.log(np.sum(np.exp(np.array(logs) - most), axis=0))
-    return total

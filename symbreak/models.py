@@ -447,13 +447,12 @@ class Model:
             ValueError: if the text is not that of a model.
         """
         facts = read_facts(text)
-        bars = read_mapping(facts, "error_bars") if "error_bars" in facts else None
         topology = Topology(read_net(facts), find_activation(read_text(facts, "activation")))
         return cls(
             topology,
             read_text(facts, "task"),  # type: ignore[arg-type]  # checked by the model itself
-            read_array(facts, "theta", 1),
-            read_array(facts, "output_weights", 2),
+            read_array(facts, "theta", None),
+            read_array(facts, "output_weights", None, None),
             read_scaling(facts, "inputs"),
             read_scaling(facts, "targets"),
             read_text(facts, "output"),  # type: ignore[arg-type]
@@ -462,9 +461,16 @@ class Model:
             tuple(read_labels(facts, "target_names", (str,))),
             read_mapping(facts, "origin"),
             Encoding.from_json(facts["encoding"]) if "encoding" in facts else None,
-            None if bars is None else ErrorBars.from_facts(bars, topology),
-            read_array(facts, "ranges", 2) if "ranges" in facts else None,
+            _read_error_bars(facts, topology) if "error_bars" in facts else None,
+            read_array(facts, "ranges", 2, None) if "ranges" in facts else None,
         )
+
+
+def _read_error_bars(facts: Mapping[str, Any], topology: Topology) -> ErrorBars:
+    try:
+        return ErrorBars.from_facts(read_mapping(facts, "error_bars"), topology)
+    except ValueError as error:
+        raise ValueError(f"of its error bars, {error}") from None
 
 
 def check_coverage(name: str, coverage: float) -> float:

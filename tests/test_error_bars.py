@@ -28,6 +28,12 @@ def trained(X, y, hidden=(3,), **options):
     return train(problem, **{"max_evaluations": 8_000, "seed": 1, **options})
 
 
+@pytest.fixture(scope="module")
+def small():
+    """A model with error bars."""
+    return trained(*table(30)).model
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("sizes", [(2, 3, 1), (2, 3, 2, 2)])
 @pytest.mark.parametrize("shift", [False, True])
@@ -247,29 +253,32 @@ def test_classes_have_no_error_bars_and_say_who_has():
 
 
 @pytest.mark.parametrize("coverage", [0, 1, 90, None, "most"])
-def test_a_coverage_is_a_share(coverage):
-    X, y = table(30)
+def test_a_coverage_is_a_share(small, coverage):
     with pytest.raises(ValueError, match=r"coverage must be a finite number in \[0.01, 0.999\]"):
-        trained(X, y).model.predict_interval(X, coverage)
+        small.predict_interval([[0.0]], coverage)
 
 
 @pytest.mark.parametrize(
     ("spoil", "match"),
     [
-        (lambda bars: bars.update(scale=[1.0, 2.0]), "scale of the error bars must have shape"),
-        (lambda bars: bars.update(members=[]), "must have scores, and members"),
+        (lambda bars: bars.update(scale=[1.0, 2.0]), r"scale must have shape \(1,\), got \(2,\)"),
+        (lambda bars: bars.update(scores=[]), "scores must have shape"),
+        (lambda bars: bars.update(members=[]), "shares of the members must add up to 1"),
         (lambda bars: bars.update(members=[3]), "members must be a list of objects"),
         (lambda bars: bars["members"][0].update(share=-1), "share and noise"),
         (lambda bars: bars["members"][0].update(share="all"), "share must be a finite number"),
-        (lambda bars: bars["members"][0].update(net=[3, 3, 1]), "a member of the error bars"),
-        (lambda bars: bars["members"][0]["factor"].pop(), "factor of the error bars"),
+        (lambda bars: bars["members"][0].update(net=[3, 3, 1]), "a member is a 3-3-1 network"),
+        (
+            lambda bars: bars["members"][0].update(output_weights=[[1.0]]),
+            "output_weights of a 1-3-1",
+        ),
+        (lambda bars: bars["members"][0]["factor"].pop(), r"factor must have shape \(55,\), got"),
     ],
 )
-def test_a_file_with_spoiled_bars_is_refused(spoil, match):
-    X, y = table(30)
-    facts = json.loads(trained(X, y).model.to_json())
+def test_a_file_with_spoiled_bars_is_refused(small, spoil, match):
+    facts = json.loads(small.to_json())
     spoil(facts["error_bars"])
-    with pytest.raises(ValueError, match=match):
+    with pytest.raises(ValueError, match=f"of its error bars, {match}"):
         Model.from_json(json.dumps(facts))
 
 

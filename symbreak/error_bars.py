@@ -340,12 +340,15 @@ def _calibrated(
     scores = np.abs(residuals) / np.sqrt(variances)
     error = np.sqrt(np.average(residuals**2, axis=0, weights=weights))
     spread = np.sqrt(np.average((residuals**2 - error**2) ** 2, axis=0, weights=weights))
-    if len(data) < MIN_SAMPLES:
-        levels = np.arange(1, N_SCORES + 1) / (N_SCORES + 1)
-        kept = np.tile(stdtrit(max(len(data) - 1, 1), (1 + levels) / 2)[:, None], scores.shape[1])
-        scale = np.ones(scores.shape[1])
-    else:
-        kept = np.column_stack([_quantiles(column, weights) for column in scores.T])
+    K, q = scores.shape
+    n = min(K, N_SCORES) if K >= MIN_SAMPLES else N_SCORES
+    levels = np.arange(1, n + 1) / (n + 1)
+    if K < MIN_SAMPLES:
+        kept = np.tile(stdtrit(max(K - 1, 1), (1 + levels) / 2)[:, None], q)
+        scale = np.ones(q)
+    else:  # as conformal prediction ranks them: one more than there are might come
+        ranks = np.minimum(levels * (K + 1) / K, 1) - 1e-12
+        kept = np.quantile(scores, ranks, axis=0, weights=weights, method="inverted_cdf")
         scale = np.sqrt(np.average(scores**2, axis=0, weights=weights))
     return ErrorBars(
         members=tuple(members),
@@ -357,15 +360,5 @@ def _calibrated(
     )
 
 
-def _quantiles(scores: Array, weights: Array) -> Array:
-    """Sorted scores at even steps of probability, as conformal prediction ranks them."""
-    n = min(len(scores), N_SCORES)
-    order = np.argsort(scores, kind="stable")
-    ranks = np.cumsum(weights[order]) / weights.sum() * len(scores) / (len(scores) + 1)
-    places = np.searchsorted(ranks, np.arange(1, n + 1) / (n + 1) - 1e-12)
-    return scores[order][np.minimum(places, len(scores) - 1)]
-
-
 def _log_normal(residuals: Array, variances: Array) -> Array:
-    logs: Array = -0.5 * (np.log(2 * np.pi * variances) + residuals**2 / variances)
-    return logs
+    return -0.5 * (np.log(2 * np.pi * variances) + residuals**2 / variances)

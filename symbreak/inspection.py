@@ -115,14 +115,11 @@ def _score(model: Model, problem: Problem, data: Dataset) -> Score:
         return Score(data.n_rows, error, np.empty(0), np.empty(0), spread)
     residuals = (outputs - problem.targets.undo(data.y)) / problem.targets.scale
     squares = np.average(residuals**2, axis=0, weights=data.weights)
-    mean = np.average(data.y, axis=0, weights=data.weights)
-    variance = np.average((data.y - mean) ** 2, axis=0, weights=data.weights)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r2 = np.where(variance > 0, 1 - squares / variance, np.nan)
-    spread = np.average((residuals**2 - squares) ** 2, axis=0, weights=data.weights)
-    rmse, tiny = np.sqrt(squares), np.finfo(float).tiny
-    spread = np.sqrt(spread / data.n_effective) / np.maximum(2 * rmse, tiny)
-    scale = problem.targets.scale
+    variance = _variance(data.y, data.weights)
+    r2 = 1 - squares / np.where(variance > 0, variance, np.nan)
+    rmse, scale = np.sqrt(squares), problem.targets.scale
+    spread = np.sqrt(_variance(residuals**2, data.weights) / data.n_effective)
+    spread /= np.maximum(2 * rmse, np.finfo(float).tiny)
     return Score(data.n_rows, float(squares.mean()), scale * rmse, r2, scale * spread)
 
 
@@ -255,11 +252,10 @@ def _even_steps(n: int, most: int) -> IntArray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
-def _variance(values: Array, weights: Array) -> Array:
+def _variance(values: Array, weights: Array | None) -> Array:
     """Of the columns of values (K, q)."""
     mean = np.average(values, axis=0, weights=weights)
-    found: Array = np.average((values - mean) ** 2, axis=0, weights=weights)
-    return found
+    return np.average((values - mean) ** 2, axis=0, weights=weights)
 
 
 def _patterns(model: Model, X: Array, column: int) -> tuple[tuple[str, ...], Array, Array]:
@@ -285,9 +281,7 @@ def _nearest(means: Array, patterns: Array, X: Array) -> Array:
     """The effect (K, q) at each sample X (K, m): that of the nearest of the patterns (n, m)."""
     scale = X.std(axis=0)
     scale[scale == 0] = 1  # the same everywhere
-    distances = (((X[:, None] - patterns) / scale) ** 2).sum(axis=2)
-    nearest: Array = means[distances.argmin(axis=1)]
-    return nearest
+    return means[(((X[:, None] - patterns) / scale) ** 2).sum(axis=2).argmin(axis=1)]
 
 
 def _shuffled(model: Model, problem: Problem, mine: IntArray) -> Iterator[float]:

@@ -131,7 +131,8 @@ class Model:
     def _check_classes(self) -> None:
         check_kind("classes", self.classes, tuple, "of labels")
         n, q = len(self.classes), self.topology.n_outputs
-        if not all(isinstance(label, str | int | float | np.generic) for label in self.classes):
+        plain = str | int | float | np.bool_ | np.integer | np.floating
+        if not all(isinstance(label, plain) for label in self.classes):
             raise ValueError(
                 f"classes must be strings, numbers or booleans, got {shown(self.classes)}."
             )
@@ -182,9 +183,7 @@ class Model:
         Raises:
             ValueError: if X lacks a column, or does not hold finite numbers.
         """
-        inputs = self.normalised_inputs(X)
-        outputs = self._of_normalised(inputs)
-        self._warn_if_outside(inputs)
+        inputs, outputs = self._known_or_warned(X)
         if return_std:
             bars = self.check_error_bars()
             std = self.targets.scale * bars.std(inputs, self.targets(outputs))
@@ -200,9 +199,7 @@ class Model:
         training that were left out.
         """
         check_coverage("coverage", coverage)
-        bars, inputs = self.check_error_bars(), self.normalised_inputs(X)
-        outputs = self._of_normalised(inputs)
-        self._warn_if_outside(inputs)
+        bars, (inputs, outputs) = self.check_error_bars(), self._known_or_warned(X)
         half = self.targets.scale * bars.half_width(inputs, self.targets(outputs), coverage)
         return _one_or_more(outputs - half), _one_or_more(outputs + half)
 
@@ -243,8 +240,9 @@ class Model:
             np.logical_or.at(found.T, self.owners, beyond.T)
         return found
 
-    def _warn_if_outside(self, inputs: Array) -> None:
-        """The same words for the same columns, which Python shows once."""
+    def _known_or_warned(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Normalised inputs and outputs; a warning, which Python shows once, of those outside."""
+        inputs = self.normalised_inputs(X)
         columns = np.flatnonzero(self._outside(inputs).any(axis=0))
         if len(columns):
             names = ", ".join(self.columns[i] for i in columns[:MAX_NAMES])
@@ -253,6 +251,7 @@ class Model:
                 f"{' and others' if len(columns) > MAX_NAMES else ''}.",
                 stacklevel=3,
             )
+        return inputs, self._of_normalised(inputs)
 
     def outputs(self, X: ArrayLike) -> Array:
         """Outputs (K, q): targets in the units of the data, or a score for each class.
@@ -325,12 +324,9 @@ class Model:
 
     @single_threaded_blas
     def weighted_sums(self, X: Array) -> Array:
-        """Weighted sums (K, q) of the outputs for inputs in normalised units (Eq. 3)."""
-        d = self.topology.n_inputs
-        X = check_vectors(take_columns("X", X, self.feature_names), f"(K, {d})", "X")
-        if X.ndim != 2 or X.shape[1] != d:
-            raise ValueError(f"X must have shape (K, d) = (K, {d}), got {X.shape}.")
-        check_finite("X", X)
+        """Weighted sums (K, q) of the outputs for inputs X (K, d) in normalised units (Eq. 3)."""
+        X = as_matrix("X", X)
+        self._check_inputs(X.shape)
         A = hidden_outputs(self.theta, self.topology, X, shift=self.output_shift)
         return A @ self.output_weights
 
@@ -352,36 +348,34 @@ class Model:
         mean would give there. Columns of X, and of several targets y, are found as ``predict``
         finds those of X.
         """
+        predicted, truth = self._predicted_and_true(X, y)
+        if len(predicted) != len(truth):
+            raise ValueError(
+                "X and y must have the same number K of samples, got "
+                f"{len(predicted)} and {len(truth)}."
+            )
         if self.classes:
-            truth = label_array("y", y)
-            if truth.dtype.kind == "O":  # strings of a frame
-                truth = label_array("y", truth.tolist())
-            predicted = self.predict(X)
-            if (predicted.dtype.kind == "U") != (truth.dtype.kind == "U"):
-                raise ValueError(
-                    f"y must have labels like {self.classes[0]!r}, got {truth.dtype} values."
-                )
-            self._check_samples(len(predicted), len(truth))
             return float(np.mean(predicted != truth))
+        return mean_square((predicted - truth) / self.targets.scale)
+
+    def _predicted_and_true(self, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+        if self.classes:
+            labels = label_array("y", y)
+            if labels.dtype.kind == "O":  # strings of a frame
+                labels = label_array("y", labels.tolist())
+            predicted = self.predict(X)
+            if (predicted.dtype.kind == "U") != (labels.dtype.kind == "U"):
+                raise ValueError(
+                    f"y must have labels like {self.classes[0]!r}, got {labels.dtype} values."
+                )
+            return predicted, labels
         names = self.target_names if len(self.target_names) > 1 else ()  # one cannot be mistaken
         values = check_vectors(take_columns("y", y, names), "(K,) or (K, q)", "y")
         truth = as_matrix("y", values[:, None] if values.ndim == 1 else values, "(K,) or (K, q)")
-        if truth.shape[1] != self.topology.n_outputs:
-            raise ValueError(
-                f"y must have {self.topology.n_outputs} columns, got {truth.shape[1]}."
-            )
-        outputs = self.outputs(X)
-        self._check_samples(len(outputs), len(truth))
         check_magnitude("y", truth)
-        check_magnitude("the outputs", outputs)
-        return float(np.mean(((outputs - truth) / self.targets.scale) ** 2))
-
-    @staticmethod
-    def _check_samples(n_x: int, n_y: int) -> None:
-        if n_x != n_y:
-            raise ValueError(
-                f"X and y must have the same number K of samples, got {n_x} and {n_y}."
-            )
+        if truth.shape[1] != (q := self.topology.n_outputs):
+            raise ValueError(f"y must have {q} columns, got {truth.shape[1]}.")
+        return self.outputs(X), truth
 
     @cached_property
     def _labels(self) -> NDArray[Any]:
@@ -422,7 +416,7 @@ class Model:
             "activation": self.topology.activation.name,
             "task": self.task,
             "output": self.output,
-            "classes": [_plain(label) for label in self.classes],
+            "classes": [c.item() if isinstance(c, np.generic) else c for c in self.classes],
             "feature_names": list(self.feature_names),
             "target_names": list(self.target_names),
             "inputs": {"mean": self.inputs.mean.tolist(), "scale": self.inputs.scale.tolist()},
@@ -481,12 +475,3 @@ def check_coverage(name: str, coverage: float) -> float:
 def _one_or_more(values: Array) -> Array:
     """(K,) of a single target, (K, q) of more."""
     return values[:, 0] if values.shape[1] == 1 else values
-
-
-def _plain(label: Any) -> Any:
-    value = label.item() if isinstance(label, np.generic) else label
-    if not isinstance(value, str | int | float | bool):
-        raise ValueError(
-            f"class labels of a saved model must be strings, numbers or booleans, got {label!r}."
-        )
-    return value

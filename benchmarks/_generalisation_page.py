@@ -1,4 +1,4 @@
-"""Tables of docs/when-to-use.md, from benchmarks/results/generalisation.json."""
+"""Tables of docs/comparison.md, and claims of docs/when-to-use.md, from committed scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "generalisation.json"
-PAGE = ROOT / "docs" / "when-to-use.md"
+PAGES = (ROOT / "docs" / "when-to-use.md", ROOT / "docs" / "comparison.md")
 
 OURS = "symbreak"
 MLPS = ("MLP lbfgs", "MLP adam")
@@ -137,19 +137,21 @@ TABLES: dict[str, Callable[[pd.DataFrame], list[str]]] = {
 
 
 def filled(
-    page: str,
     runs: pd.DataFrame | None = None,
     tables: Mapping[str, Callable[[pd.DataFrame], list[str]]] = TABLES,
-) -> str:
-    """The page with its tables written from the results."""
+) -> dict[Path, str]:
+    """The pages with their tables written from the results."""
     runs = read() if runs is None else runs
+    pages = {path: path.read_text(encoding="utf-8") for path in PAGES}
     for name, write in tables.items():
         begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
-        text = begin + "\n".join(write(runs)) + "\n" + end
-        page, n = re.subn(f"{begin}.*?{end}", lambda _, new=text: new, page, flags=re.S)
-        if n != 1:
-            raise ValueError(f"{PAGE.name} must have one place for the table {name!r}, has {n}.")
-    return page
+        places = [path for path, text in pages.items() for _ in range(text.count(begin))]
+        if len(places) != 1:
+            raise ValueError(f"the pages must have one place for {name!r}, have {len(places)}.")
+        new = begin + "\n".join(write(runs)) + "\n" + end
+        (path,) = places
+        pages[path] = re.sub(f"{begin}.*?{end}", lambda _, new=new: new, pages[path], flags=re.S)
+    return pages
 
 
 def nets(runs: pd.DataFrame) -> list[str]:

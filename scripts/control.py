@@ -1,4 +1,4 @@
-"""Write the numbers of docs/evolve-measurements.md from committed results.
+"""Write the numbers of docs/evolve-measurements.md and docs/ask-and-tell.md from committed results.
 
     symbreak study studies/control.toml --store control.db
     symbreak store archive control.db studies/control
@@ -25,6 +25,7 @@ from symbreak.experiments import Archive, StudySpec
 
 ROOT = Path(__file__).parent.parent
 EVOLUTION = ROOT / "docs" / "evolve-measurements.md"
+ALIGNMENT = ROOT / "docs" / "ask-and-tell.md"
 STUDIES = ROOT / "studies"
 RESULTS = ROOT / "benchmarks" / "results"
 PAIRS = (
@@ -32,6 +33,7 @@ PAIRS = (
     ("L-SHADE", "L-SHADE-SB-LA"),
     ("CMA-ES-IPOP", "CMA-ES-IPOP-SB-LA"),
 )
+WAYS = ("as asked", "aligned")
 LEVEL = 0.05
 
 
@@ -148,6 +150,53 @@ def peers() -> str:
     return "\n".join(lines)
 
 
+def aligned() -> str:
+    """What aligning between ask and tell does to the searches of other packages."""
+    lines = [
+        "| problem | package | runs | as asked | aligned | p | moved |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for row in benchmark("aligned", "Aligned between ask and tell"):
+        ends = [end(row, way) for way in WAYS]
+        cells = (row["problem"], row["package"], str(row["runs"]), *ends)
+        numbers = (f"{row['p']:.2g}", f"{row['share moved']:.0%}")
+        lines.append(f"| {' | '.join((*cells, *numbers))} |")
+    return "\n".join(lines)
+
+
+def end(row: dict, way: str) -> str:
+    """How many runs got to the goal, and the median evaluations to it; else the median cost."""
+    n = row[f"{way}: solved"]
+    most = 2 * n > row["runs"]
+    median = f"{row[f'{way}: median evaluations']:,.0f}" if most else ""
+    return f"{n or 'none'} ({median or format(row[f'{way}: median cost'], '.3g')})"
+
+
+def alignment_claim() -> str:
+    """In how many comparisons aligning helped, and harmed."""
+    rows = benchmark("aligned", "Aligned between ask and tell")
+    words = {way: [f"{way}: median {what}" for what in ("evaluations", "cost")] for way in WAYS}
+    found = {"better": 0, "worse": 0}
+    for row in rows:
+        plain, moved = ([row[name] for name in words[way]] for way in WAYS)
+        if row["p"] < LEVEL:
+            found["better" if moved < plain else "worse"] += 1
+    clear = sum(p < LEVEL for p in holm([row["p"] for row in rows]))
+    return (
+        f"Better when aligned in {found['better']} of {len(rows)} comparisons, worse in "
+        f"{found['worse']} (p below {LEVEL}); {clear} of these stand Holm's adjustment."
+    )
+
+
+def alignment_cost() -> str:
+    """Microseconds for a network."""
+    lines = ["| network | drawn at random | near the anchor |", "|---|---:|---:|"]
+    for row in benchmark("aligned", "CPU microseconds for a network of 100"):
+        microseconds = (f"{row[name]:,.0f}" for name in ("at random", "near the anchor"))
+        lines.append(f"| {row['net']} | {' | '.join(microseconds)} |")
+    return "\n".join(lines)
+
+
 def pages() -> dict[Path, str]:
     """Every page, with its numbers."""
     table = compared(read(STUDIES / "control"))
@@ -157,6 +206,11 @@ def pages() -> dict[Path, str]:
             "control table": table_of(table),
             "control auto": reliability(read(STUDIES / "control-auto")),
             "control peers": peers(),
+        },
+        ALIGNMENT: {
+            "aligned claim": alignment_claim(),
+            "aligned": aligned(),
+            "alignment cost": alignment_cost(),
         },
     }
     return {path: filled(path.read_text(encoding="utf-8"), of) for path, of in parts.items()}

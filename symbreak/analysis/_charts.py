@@ -18,6 +18,7 @@ from symbreak._support.checks import Array
 from symbreak.analysis._lineup import ROLE_STYLES, VARIANT_STYLES, Lineup, Styles, drawn
 from symbreak.analysis._statistics import Ranks
 from symbreak.analysis._style import (
+    COUNTS,
     GREY,
     HEIGHT,
     WIDTH,
@@ -275,9 +276,9 @@ def _curves(
 def _evaluations(data: pd.DataFrame, logarithmic: bool) -> alt.X:
     x = alt.X("evaluations:Q", title="evaluations", scale=alt.Scale(nice=False))
     if not logarithmic:
-        return x.axis(format="~s", tickCount=4)
+        return x.axis(labelExpr=COUNTS, tickCount=4)
     ticks = log_ticks(data["evaluations"].min(), data["evaluations"].max())
-    return x.scale(type="log", nice=False).axis(format="~s", values=ticks)
+    return x.scale(type="log", nice=False).axis(labelExpr=COUNTS, values=ticks)
 
 
 def _hover(data: pd.DataFrame, x: alt.X, methods: list[str]) -> alt.Chart:

@@ -20,6 +20,7 @@ from symbreak._support.checks import (
     check_vectors,
 )
 from symbreak.analysis._style import (
+    COUNTS,
     FITTED,
     GREY,
     HEIGHT,
@@ -189,7 +190,7 @@ def _progress(evaluations: ArrayLike, values: ArrayLike, title: str, name: str, 
     mark = alt.Chart(frame, width=WIDTH, height=HEIGHT, title=_panel(title)).mark_line(
         interpolate="step-after", color=FITTED, strokeWidth=2
     )
-    axis = alt.Axis(format="~s", labelSeparation=SEPARATION)
+    axis = alt.Axis(labelExpr=COUNTS, labelSeparation=SEPARATION)
     chart = mark.encode(x=alt.X("evaluations:Q", title="evaluations", axis=axis))
     if (frame["best"] <= 0).any():
         return chart.encode(y=_y("best", name))

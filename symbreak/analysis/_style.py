@@ -22,6 +22,8 @@ FITTED = POSITIVE = "#1a7fc1"
 NEGATIVE = "#d55e00"
 #: 270 px are 7 cm in print; 11 px are then 8 pt.
 WIDTH, HEIGHT, FONT_SIZE = 270, 190, 11
+#: Labels such as 1.5k; Vega's own of an axis round them to 2k.
+COUNTS = "datum.value ? format(datum.value, '~s') : '0'"
 #: How a page with a single chart looks: in the middle, no wider than the window, and what
 #: switches it below its right end, in its own letters.
 PAGE = f"""<style>

@@ -83,12 +83,12 @@ def test_its_code_and_commands_run_as_printed(capsys, tmp_path, monkeypatch):
     names = run_page(README)
     assert "starts ended in the best network" in capsys.readouterr().out
     assert names["network"].score(names["X"], names["y"]) > 0.99
-    made = {"model.json", "predictions.csv", "model.c", "report"}
+    made = {"model.json", "predictions.csv", "model.c", "report", "poles.html", "ship.json"}
     assert made <= {p.name for p in tmp_path.iterdir()}
     kinds = [language for language, _ in fenced(README)]
     assert kinds.count("python") == 2
     assert names["result"].distance == 0
-    assert sum(len(commands(content)) for kind, content in fenced(README) if not kind) == 7
+    assert sum(len(commands(content)) for kind, content in fenced(README) if not kind) == 9
 
 
 @pytest.mark.slow

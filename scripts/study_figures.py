@@ -93,7 +93,7 @@ def table(results: Results) -> alt.TopLevelMixin:
     about = ["50 runs each, divided by the worst of", "the family; the best is bold"]
     problems, blocks = list(dict.fromkeys(rows["problem"])), []
     for family in PAPER_METHODS:
-        names = results.lineup.short_names(family)
+        names = {m: m.removeprefix(f"{family}-") for m in PAPER_METHODS[family]}
         block = _cells(rows[rows["family"] == family], problems, names, first=not blocks)
         blocks.append(block.properties(title=alt.TitleParams(family, frame="group")))
     chart = styled(alt.hconcat(*blocks, spacing=8).properties(title=titled("Mean errors", about)))
@@ -145,7 +145,7 @@ def convergence(results: Results) -> Iterator[tuple[Path, alt.TopLevelMixin]]:
             chart, what = styled(alt.hconcat(*parts)), "error rates"
         else:
             chart, what = convergence_chart(results.curves, problem, styles), "training error"
-        names = results.lineup.short_names(family)
+        names = {m: m.removeprefix(f"{family}-") for m in PAPER_METHODS[family]}
         three = PAPER_METHODS[family]
         ends = ", ".join(f"{names[m]} {medians[problem, m]:.2g}" for m in three)
         chart.title = titled(f"{problem}, {family}: {what}", f"in the end: {ends}")

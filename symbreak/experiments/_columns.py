@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
@@ -202,13 +201,8 @@ def packed_of(row: Row) -> PackedArray:
     return PackedArray(row["dtype"], row["shape"], row["data"])
 
 
-def model_row(key: str, model: Model) -> Row:
-    """The row of the network of a run."""
-    return {"key": key, "data": zlib.compress(model.to_json().encode())}
-
-
 def read_model(row: Row) -> Model:
-    """The network of ``model_row``."""
+    """The network in a row."""
     return Model.from_json(decompress(row["data"], MAX_FILE, exactly=False).decode())
 
 

@@ -24,9 +24,6 @@ from symbreak.experiments._errors import ExecutorError, LostConnectionError
 LOOK_EVERY = 1.0  # seconds between looks at who is there
 MESSAGES = 10  # that Dask may remember of each connection, instead of a thousand
 
-#: Bytes of a scheduler file; Dask's have some hundred, and some more for each worker.
-MAX_SCHEDULER_FILE = 10_000_000
-
 
 @contextmanager
 def connect(cluster: str | Path, *, again: bool = False) -> Iterator[Client]:
@@ -41,11 +38,11 @@ def connect(cluster: str | Path, *, again: bool = False) -> Iterator[Client]:
         ExecutorError: if the scheduler does not answer.
         ValueError: if ``cluster`` is neither.
     """
-    where, patience = _where(cluster), dask.config.get("distributed.comm.timeouts.connect")
+    address, patience = _address(cluster), dask.config.get("distributed.comm.timeouts.connect")
     end = time.monotonic() + (parse_timedelta(patience) if again else 0.0)
     while True:
         try:
-            client = Client(**where, set_as_default=False)
+            client = Client(address, set_as_default=False)
             break
         except (OSError, TypeError) as error:  # the latter if certificates are missing
             if time.monotonic() >= end:
@@ -58,30 +55,25 @@ def connect(cluster: str | Path, *, again: bool = False) -> Iterator[Client]:
         yield client
 
 
-def _where(cluster: str | Path) -> dict[str, str]:
-    """The argument of ``Client`` that says where the scheduler is."""
+def _address(cluster: str | Path) -> str:
+    """Where a scheduler is: what was given, or what its file says."""
     if isinstance(cluster, str) and "://" in cluster:
-        return {"address": cluster}
-    if check_path("executor", cluster).is_file():
-        _check_scheduler_file(Path(cluster))
-        return {"scheduler_file": str(cluster)}
-    raise ValueError(
-        "a cluster is the address of its scheduler, such as tcp://host:8786, or a scheduler file "
-        f"that exists, got {str(cluster)!r}."
-    )
-
-
-def _check_scheduler_file(path: Path) -> None:
-    """Refuse what no scheduler has written; Dask would wait for it, or fail in its own words."""
+        return cluster
+    path = check_path("executor", cluster)
+    if not path.is_file():
+        raise ValueError(
+            "a cluster is the address of its scheduler, such as tcp://host:8786, or a scheduler "
+            f"file that exists, got {str(cluster)!r}."
+        )
     try:
-        with path.open("rb") as file:
-            found = json.loads(file.read(MAX_SCHEDULER_FILE))
+        found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("address"), str):
         raise ValueError(
             f"{str(path)!r} is not the file of a scheduler (dask scheduler makes one)."
         )
+    return str(found["address"])
 
 
 @contextmanager
@@ -155,7 +147,8 @@ class DaskExecutor(Executor):
                 threads: dict[str, int] = self._client.nthreads()
                 if threads.keys() != self._threads.keys():
                     self._client.run_on_scheduler(_forget_messages)
-                    self._tell(_presence(threads))
+                    who = f"{counted(len(threads), 'worker')} with {sum(threads.values())} threads"
+                    self._tell(f"cluster: {who if threads else 'no workers; waiting for some'}")
             except OSError as error:
                 raise LostConnectionError(f"the cluster does not answer ({error}).") from error
             except Exception as error:  # whatever unpickling raises there
@@ -173,12 +166,6 @@ class DaskExecutor(Executor):
             raise LostConnectionError(
                 f"the connection to the scheduler at {self._address} was lost."
             )
-
-
-def _presence(threads: dict[str, int]) -> str:
-    if not threads:
-        return "cluster: no workers; waiting for some"
-    return f"cluster: {counted(len(threads), 'worker')} with {sum(threads.values())} threads"
 
 
 def _forget(stream: Any) -> None:

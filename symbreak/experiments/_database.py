@@ -44,7 +44,9 @@ class Database:
     def __init__(self, path: Path, *, create: bool, read_only: bool = False) -> None:
         self.path = path
         if path.is_dir():
-            raise StoreError(_instead_of_a_file(path), path)
+            archive = (path / ARCHIVE_HEAD).exists()
+            what = "an archive, for 'symbreak report'" if archive else "a folder"
+            raise StoreError(f"that is {what}; give the file of a store, such as study.db.", path)
         if not path.exists() and (read_only or not create):
             raise StoreError(f"no store at {path}. Run a study first, with --store {path}.")
         self.read_only = read_only or (path.exists() and not _is_writable(path))
@@ -273,15 +275,6 @@ class Database:
             found = self._connection.execute(query, (number,)).fetchone()
             update = f"UPDATE {table} SET checksum = ? WHERE rowid = ?"
             self._connection.execute(update, (_checksum(table, found), number))
-
-
-def _instead_of_a_file(folder: Path) -> str:
-    if ARCHIVE_HEAD in os.listdir(folder):
-        return (
-            "that is an archive, for 'symbreak report' and 'symbreak study --archive'; give the "
-            "file of a store."
-        )
-    return f"that is a folder; give a file, such as {folder / 'study.db'}."
 
 
 def _connect(path: Path, read_only: bool) -> sqlite3.Connection:

@@ -144,7 +144,8 @@ def run_study(
     check_callable("on_run", on_run)
     check_callable("on_news", on_news)
     check_flag("retry_failed", retry_failed)
-    known = _check_keys(known)
+    if not isinstance(known, list | tuple | Set) or not all(isinstance(key, str) for key in known):
+        raise ValueError(f"known must be keys of runs, such as Archive.keys, got {shown(known)}.")
     seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
     shard = check_shard(shard)
     with (
@@ -208,13 +209,6 @@ def _check_workers_know(spec: StudySpec) -> None:
             "so they would not know it; put it into a module and name that: "
             'imports=["my_module"], or --import my_module in the shell.'
         )
-
-
-def _check_keys(known: Collection[str]) -> Collection[str]:
-    """Return ``known`` if it is a collection of keys; a single string is none."""
-    if not isinstance(known, list | tuple | Set) or not all(isinstance(key, str) for key in known):
-        raise ValueError(f"known must be keys of runs, such as Archive.keys, got {shown(known)}.")
-    return known
 
 
 def missing_runs(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symbreak.experiments._columns import RUN, TABLES, Row
-from symbreak.experiments._identity import Condition, Facts, identity_of
+from symbreak.experiments._identity import Condition, Facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,19 +70,6 @@ class Frames:
         columns = [*NAMES, "key", "settings", "data_seed", "identity"]
         rows: list[Any] = self.runs[columns].to_numpy(object).tolist()
         return [Condition._make((*row[:-1], self.problems[row[-1]])) for row in rows]
-
-
-def facts_of_row(row: Row, problems: Mapping[int, Facts]) -> Facts:
-    """Facts about the problem of a stored run, with what the run was allowed."""
-    allowed = {name: row[name] for name in ("max_evaluations", "numerics")}
-    facts = problems[row["problem_id"]] | allowed
-    return facts | {"identity": identity_of(facts)}
-
-
-def condition_of_row(row: Row, facts: Facts) -> Condition:
-    """Under what a stored run was done."""
-    names = facts["name"], row["method"], row["repetition"]
-    return Condition(*names, row["key"], row["settings"], row["data_seed"], facts)
 
 
 def runs_frame(rows: Sequence[Row], facts: Sequence[Facts]) -> pd.DataFrame:

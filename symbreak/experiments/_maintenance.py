@@ -13,8 +13,8 @@ from symbreak._support.checks import check_path, shown
 from symbreak.experiments._columns import TABLES, Row, fingerprint, packed_of, read_model
 from symbreak.experiments._database import Database
 from symbreak.experiments._errors import StoreError
-from symbreak.experiments._frames import condition_of_row, facts_of_row
-from symbreak.experiments._identity import Condition, differences
+from symbreak.experiments._identity import differences
+from symbreak.experiments._store import Store
 
 
 def merge_stores(target: str | Path, sources: Sequence[str | Path]) -> int:
@@ -35,56 +35,49 @@ def merge_stores(target: str | Path, sources: Sequence[str | Path]) -> int:
     if isinstance(sources, np.ndarray):
         sources = sources.ravel().tolist()
     paths = [check_path("a store", source) for source in sources]
-    others = [path for path in paths if not _same_file(path, target)]
     with ExitStack() as stack:
         theirs = [
-            stack.enter_context(closing(Database(path, create=False, read_only=True)))
-            for path in others
+            stack.enter_context(Store(path, create=False, read_only=True))
+            for path in paths
+            if not (path.exists() and target.exists() and path.samefile(target))
         ]  # all must be whole before one is touched
-        ours = stack.enter_context(closing(Database(target, create=True)))
+        ours = stack.enter_context(Store(target))
         return sum(_merge(ours, each) for each in theirs)
 
 
-def _same_file(a: Path, b: Path) -> bool:
-    return a.exists() and b.exists() and a.samefile(b)
-
-
-def _merge(ours: Database, theirs: Database) -> int:
-    with ours.transaction():
+def _merge(ours: Store, theirs: Store) -> int:
+    target, source = ours._database, theirs._database
+    with target.transaction():
         _refuse_conflicts(ours, theirs)
-        numbers = _merge_problems(ours, theirs)
-        for study in theirs.rows("study"):
-            ours.insert("study", study)
+        numbers = {
+            row["id"]: ours._problem_number(row["name"], row["facts"])
+            for row in source.rows("problem")
+        }
+        for study in source.rows("study"):
+            target.insert("study", study)
         added = 0
-        for run in theirs.rows("run"):
-            added += _merge_run(ours, theirs, run | {"problem_id": numbers[run["problem_id"]]})
-        for failure in theirs.rows("failure"):
-            if not ours.has("run", failure["key"]):
-                ours.insert("failure", failure)
+        for run in source.rows("run"):
+            if target.insert("run", run | {"problem_id": numbers[run["problem_id"]]}):
+                added += 1
+                for table in ("run_array", "run_model"):
+                    for row in source.rows(table, "WHERE key = ?", (run["key"],)):
+                        target.insert(table, row)
+                for table in ("failure", "checkpoint"):
+                    target.delete(table, run["key"])
+        for failure in source.rows("failure"):
+            if not ours.has(failure["key"]):
+                target.insert("failure", failure)
     return added
 
 
-def _merge_run(ours: Database, theirs: Database, run: Row) -> bool:
-    """Copy a finished run, unless it is there; whether it was copied."""
-    key = run["key"]
-    if not ours.insert("run", run):
-        return False
-    for table in ("run_array", "run_model"):
-        for row in theirs.rows(table, "WHERE key = ?", (key,)):
-            ours.insert(table, row)
-    for table in ("failure", "checkpoint"):
-        ours.delete(table, key)
-    return True
-
-
-def _refuse_conflicts(ours: Database, theirs: Database) -> None:
-    known = {run["key"]: run for run in ours.rows("run")}
+def _refuse_conflicts(ours: Store, theirs: Store) -> None:
+    known = {run["key"]: run for run in ours._database.rows("run")}
     conflicts = {
         run["key"]: run
-        for run in theirs.rows("run")
+        for run in theirs._database.rows("run")
         if run["key"] in known and run["fingerprint"] != known[run["key"]]["fingerprint"]
     }
-    if found := differences(_conditions(ours), _conditions(theirs)):
+    if found := differences(ours.conditions(), theirs.conditions()):
         raise StoreError(
             f"the runs of {theirs.path} could not be compared with those already here: it has "
             f"{'; '.join(found)}. Nothing of it was taken; give it a store of its own."
@@ -104,23 +97,6 @@ def _other_versions(theirs: Row, ours: Row) -> str:
     shared = [name for name in a if name in b]  # earlier versions kept fewer
     others = [f"{name} {a[name]} instead of {b[name]}" for name in shared if a[name] != b[name]]
     return f": {', '.join(others)}" if others else ""
-
-
-def _merge_problems(ours: Database, theirs: Database) -> dict[int, int]:
-    """Add their problems to ours; return our number of each, by theirs."""
-    known = {row["facts"]: row["id"] for row in ours.rows("problem")}
-    numbers = {}
-    for row in theirs.rows("problem"):
-        if row["facts"] not in known:
-            known[row["facts"]] = 1 + max(known.values(), default=0)
-            ours.insert("problem", row | {"id": known[row["facts"]]})
-        numbers[row["id"]] = known[row["facts"]]
-    return numbers
-
-
-def _conditions(database: Database) -> list[Condition]:
-    problems = {row["id"]: json.loads(row["facts"]) for row in database.rows("problem")}
-    return [condition_of_row(row, facts_of_row(row, problems)) for row in database.rows("run")]
 
 
 def check_store(path: str | Path) -> list[str]:

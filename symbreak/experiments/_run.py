@@ -151,20 +151,12 @@ def _go_on(run: RunSpec, state: State | None, end: float, files: Files | None) -
             return Outcome("lacking")
         training = _begin(found, state)
         _advance(training, end)
-        if not training.finished:
-            told = training.progress
-            return Outcome(
-                *("running", None, None, training.state(), ""),
-                *(told.n_evaluations, told.error),
-                cpu=cpu,
-            )
-        record = training.record()
-        record = replace(record, versions={**record.versions, "cpu": cpu})
-        return Outcome(
-            *("finished", record, facts_of(found), None, ""),
-            *(record.n_evaluations, record.error),
-            cpu=cpu,
-        )
+        told = training.record() if training.finished else training.progress
+        outcome = Outcome("running", n_evaluations=told.n_evaluations, error=told.error, cpu=cpu)
+        if not isinstance(told, RunRecord):
+            return outcome._replace(state=training.state())
+        record = replace(told, versions={**told.versions, "cpu": cpu})
+        return outcome._replace(status="finished", record=record, facts=facts_of(found))
     except CheckpointError:
         return Outcome("restarted")
     except (Exception, SystemExit):  # whatever a run does, it must not stop the others

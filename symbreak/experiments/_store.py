@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import zlib
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +21,6 @@ from symbreak.experiments._columns import (
     ARRAYS,
     TABLES,
     Row,
-    model_row,
     now,
     packed_of,
     read_model,
@@ -28,8 +29,7 @@ from symbreak.experiments._columns import (
 )
 from symbreak.experiments._database import Database
 from symbreak.experiments._errors import CheckpointError, StoreError
-from symbreak.experiments._frames import condition_of_row, facts_of_row
-from symbreak.experiments._identity import Condition, Facts, differences, facts_of
+from symbreak.experiments._identity import Condition, Facts, differences, facts_of, identity_of
 from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
 from symbreak.experiments._study import StudySpec
 from symbreak.models import Model
@@ -68,11 +68,9 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self) -> AbstractContextManager[None]:
         """Write what is written inside in one transaction, since most of the time is its end."""
-        with self._database.transaction():
-            yield
+        return self._database.transaction()
 
     def add_study(self, spec: StudySpec) -> None:
         """Keep the study file, so that a report can say how to reproduce it.
@@ -96,20 +94,19 @@ class Store:
         arrays = {name: getattr(record, name) for name in ARRAYS}
         packed = {name: pack(value) for name, value in arrays.items() if value is not None}
         row = run_row(run, record, packed)
-        model = record.model
-        facts = facts_of(run) if facts is None else facts
+        text = json.dumps(facts_of(run) if facts is None else facts, sort_keys=True)
         with self._database.transaction():
-            row["problem_id"] = self._problem_number(run.problem, facts)
+            row["problem_id"] = self._problem_number(run.problem, text)
             if self._database.insert("run", row):
                 self._insert_arrays("run_array", run.key, packed)
-                if model is not None:
-                    self._database.insert("run_model", model_row(run.key, model))
+                if record.model is not None:
+                    data = zlib.compress(record.model.to_json().encode())
+                    self._database.insert("run_model", {"key": run.key, "data": data})
             self._database.delete("checkpoint", run.key)
             self._database.delete("failure", run.key)
 
-    def _problem_number(self, name: str, facts: Facts) -> int:
-        """The row of a problem."""
-        text = json.dumps(facts, sort_keys=True)
+    def _problem_number(self, name: str, text: str) -> int:
+        """The row of a problem with some facts (JSON)."""
         numbers = {row["facts"]: row["id"] for row in self._database.rows("problem")}
         if text not in numbers:
             numbers[text] = 1 + max(numbers.values(), default=0)
@@ -205,7 +202,10 @@ class Store:
 
     def conditions(self) -> list[Condition]:
         """Under what each run here was done."""
-        return [condition_of_row(row, facts) for row, facts in self._runs()]
+        columns = itemgetter("method", "repetition", "key", "settings", "data_seed")
+        return [
+            Condition._make((facts["name"], *columns(row), facts)) for row, facts in self._runs()
+        ]
 
     def failures(self) -> pd.DataFrame:
         """Runs that raised, with their tracebacks."""
@@ -259,8 +259,13 @@ class Store:
         rows = list(self._database.rows("run"))
         if lost := {row["problem_id"] for row in rows} - set(problems):
             raise StoreError(f"it is damaged: problems {lost} are missing.", self.path)
-        found = [(row, facts_of_row(row, problems)) for row in rows]
-        return sorted(found, key=lambda pair: condition_of_row(*pair)[:4])
+        found = []
+        for row in rows:
+            allowed = {name: row[name] for name in ("max_evaluations", "numerics")}
+            facts = problems[row["problem_id"]] | allowed
+            found.append((row, facts | {"identity": identity_of(facts)}))
+        names = itemgetter("method", "repetition", "key")
+        return sorted(found, key=lambda pair: (pair[1]["name"], *names(pair[0])))
 
     def _arrays(self, table: str, key: str) -> dict[str, NDArray[Any]]:
         rows = self._database.rows(table, "WHERE key = ?", (key,))

@@ -304,6 +304,7 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         with _error_context(f"[method.{method}]"):
             _names({"problems": problems, **settings}, "problems", "problem", problems)
     check_keys("[data_file]", files, problems)
+    data_files = {}
     for table, settings in files.items():
         check_keys(f"[data_file.{table}]", settings, FILE_KEYS)
         undivided = not settings.get("validation") and not settings.get("test")
@@ -312,6 +313,8 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
                 f'[data_file.{table}]: data = "redrawn" divides the rows anew for each repetition, '
                 'but they are all for training; give validation or test, or data = "fixed".'
             )
+        with _error_context(f"[data_file.{table}]"):
+            data_files[table] = DataFile.from_table(settings, folder)
     with _error_context("[budgets]"):
         budgets = {key: check_count(key, value, 1) for key, value in budgets.items()}
     return StudySpec(
@@ -325,16 +328,9 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         budgets=budgets,
         problem_settings=_subtables(raw, "problem"),
         method_settings=_subtables(raw, "method"),
-        data_files={
-            table: _data_file(table, settings, folder) for table, settings in files.items()
-        },
+        data_files=data_files,
         text=text,
     )
-
-
-def _data_file(table: str, settings: Mapping[str, Any], folder: Path) -> DataFile:
-    with _error_context(f"[data_file.{table}]"):
-        return DataFile.from_table(settings, folder)
 
 
 def _names(

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from symbreak.experiments import ExecutorError, Store, StoreError, StudySpec, _driver, run_study
-from symbreak.experiments._driver import only_driver
 from symbreak.experiments._run import describe_here, import_modules, run_slice
 from symbreak.problems import _registry
 from tests.cli.shell import symbreak_here
@@ -67,15 +66,10 @@ def kill(pid):
     return True
 
 
-def test_any_number_of_workers_gives_the_same_results(study, uninterrupted, tmp_path):
-    result = run_study(StudySpec.load(study), tmp_path / "a.db", workers=4)
-    assert result.finished == 12
-    assert results(tmp_path / "a.db") == uninterrupted
-
-
-def test_on_run_tells_of_every_run_and_one_that_is_there_is_not_done_again(study, tmp_path):
+def test_several_workers_give_the_same_results_once_each(study, uninterrupted, tmp_path):
     spec, seen = StudySpec.load(study), []
-    run_study(spec, tmp_path / "a.db", workers=2, on_run=seen.append)
+    assert run_study(spec, tmp_path / "a.db", workers=3, on_run=seen.append) == (12, 0, False)
+    assert results(tmp_path / "a.db") == uninterrupted
     finished = [update.run.key for update in seen if update.status == "finished"]
     assert sorted(finished) == sorted(run.key for run in spec.runs())
     seen.clear()
@@ -114,19 +108,16 @@ def test_killed_workers_are_replaced_and_nothing_is_lost(study, uninterrupted, t
     assert results(store) == uninterrupted
 
 
-@pytest.mark.parametrize(("victim", "seed"), [("driver", 0), ("group", 1)])
-def test_a_killed_study_goes_on_where_it_was(study, uninterrupted, tmp_path, victim, seed):
-    rng, store = random.Random(seed), tmp_path / "a.db"
-    for _ in range(3):
+def test_a_killed_study_goes_on_where_it_was(study, uninterrupted, tmp_path):
+    """Whole groups are killed in ``test_own.py``, anybody in ``test_kill_study.py``."""
+    rng, store = random.Random(0), tmp_path / "a.db"
+    for _ in range(2):
         process = start(study, store)
         wait_for(lambda p=process: is_begun(store)() or p.poll() is not None)
         time.sleep(rng.uniform(0.0, 0.6))
-        if victim == "driver":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
         process.communicate(timeout=DEADLINE)
-    finish(start(study, store))
+    run_study(study, store, workers=2)
     assert results(store) == uninterrupted
 
 
@@ -159,7 +150,7 @@ def test_ctrl_c_stops_in_seconds_with_checkpoints(study, uninterrupted, tmp_path
     assert "nothing is lost" in out
     with Store(store) as opened:
         assert opened.count("run") < 12
-    finish(start(study, store))
+    run_study(study, store, workers=2)
     assert results(store) == uninterrupted
 
 
@@ -172,32 +163,33 @@ def test_ctrl_c_twice_stops_at_once_and_nothing_is_lost(study, uninterrupted, tm
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
-    finish(start(study, store))
+    run_study(study, store, workers=2)
     assert results(store) == uninterrupted
 
 
 def test_a_second_driver_is_refused_while_the_first_goes_on(study, uninterrupted, tmp_path):
-    store = tmp_path / "a.db"
+    """By any name of the store."""
+    store, link = tmp_path / "a.db", tmp_path / "link.db"
+    link.symlink_to(store)
     first = start(study, store)
     wait_for(is_begun(store))
     os.killpg(first.pid, signal.SIGSTOP)  # it must not end before the second has begun
     try:
-        _, err = finish(start(study, store), code=1)
+        with pytest.raises(StoreError, match="another study is running"):
+            run_study(study, link)
     finally:
         os.killpg(first.pid, signal.SIGCONT)
-    assert "another study is running" in " ".join(err.split())
     finish(first)
     assert results(store) == uninterrupted
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.db", "link.db"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers through /proc")
-@pytest.mark.parametrize("after", [0.0, 0.1])
-def test_workers_do_not_outlive_a_driver_that_is_killed_while_they_start(tmp_path, after):
+def test_workers_do_not_outlive_a_driver_that_is_killed_while_they_start(tmp_path):
     study = tmp_path / "long.toml"  # hours of work
     study.write_text(TEXT.replace("20_000", "2_000_000_000"))
     with start(study, tmp_path / "a.db", workers=3) as process:
         wait_for(lambda: workers_of(process))
-        time.sleep(after)
         left = workers_of(process)
         process.kill()
     try:
@@ -205,15 +197,6 @@ def test_workers_do_not_outlive_a_driver_that_is_killed_while_they_start(tmp_pat
     finally:
         for pid in left:
             kill(pid)
-
-
-def test_a_second_driver_is_refused_by_any_name_of_the_store(tmp_path):
-    path, link = tmp_path / "a.db", tmp_path / "link.db"
-    Store(path).close()
-    link.symlink_to(path)
-    with only_driver(path), pytest.raises(StoreError, match="another study is running"):
-        run_study("smoke", link)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.db", "link.db"]
 
 
 @pytest.mark.parametrize("shard", [(1.5, 2), (0, 1), (3, 2), (1,), "12", None])
@@ -288,21 +271,21 @@ def test_a_dry_run_runs_nothing_and_leaves_nothing(study, tmp_path):
 
 def test_a_store_that_is_deleted_under_a_study_is_noticed(study, tmp_path):
     store = tmp_path / "a.db"
-    process = start(study, store)
-    wait_for(is_begun(store))
-    store.unlink()
-    _, err = finish(process, code=1)
-    assert "was removed or replaced while it was in use" in " ".join(err.split())
+
+    def delete(update):
+        store.unlink(missing_ok=True)
+
+    with pytest.raises(StoreError, match="was removed or replaced while it was in use"):
+        run_study(study, store, workers=1, on_run=delete)
 
 
 @pytest.mark.parametrize(
     "make",
     [
         lambda: ThreadPoolExecutor(2),
-        lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")),
         lambda: pytest.importorskip("joblib.externals.loky").ProcessPoolExecutor(2),
     ],
-    ids=["threads", "processes", "loky"],
+    ids=["threads", "loky"],
 )
 def test_any_executor_gives_the_same_results_and_stays_open(study, uninterrupted, tmp_path, make):
     with make() as executor:

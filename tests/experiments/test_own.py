@@ -104,9 +104,14 @@ def test_a_cluster_imports_them_too(folder, whole):
         (["--import", ""], ("the module '' cannot be imported",)),
     ],
 )
-def test_what_the_shell_cannot_find_is_said_before_anything_starts(folder, options, messages):
-    _, err = finish(start(folder, folder / "none.db", *options), code=2)
-    assert all(message in err for message in messages)
+def test_what_the_shell_cannot_find_is_said_before_anything_starts(
+    folder, monkeypatch, options, messages
+):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    done = symbreak_here("study", "own.toml", "--store", "none.db", *options)
+    assert done.returncode == 2
+    assert all(message in " ".join(done.stderr.split()) for message in messages)
     assert not (folder / "none.db").exists()
 
 

@@ -15,11 +15,9 @@ from symbreak.experiments import (
     StudySpec,
     execute,
     open_results,
-    run_study,
     write_archive,
 )
 from symbreak.experiments._archive import CURVE_STEP
-from symbreak.experiments._driver import missing_runs
 from tests.cli.shell import symbreak_here
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -118,18 +116,6 @@ def test_an_archive_grows_by_stores_and_files_of_finished_problems_stay(tmp_path
     assert set(archive.runs()["key"]) == {run.key for run in spec.runs()}
     assert archive.frames().studies == [("small", SMALL)]
     assert set(archive.frames().facts()) == {"syn5", "sinc"}
-
-
-def test_a_study_leaves_out_what_an_archive_has(tmp_path):
-    spec = StudySpec.parse(SMALL)
-    with Store(run_part(tmp_path / "a.db", spec, "syn5")) as opened:
-        write_archive(opened, tmp_path / "archive")
-    known = set(Archive(tmp_path / "archive").runs()["key"])
-    with Store(tmp_path / "b.db") as other:
-        left = list(missing_runs(spec, other, known=known))
-        assert [run.problem for run in left] == ["sinc", "sinc"]
-        run_study(spec, other, workers=1, known=known)
-        assert {run.key for run in left} == set(other.runs()["key"])
 
 
 def test_other_results_under_the_same_names_are_refused(tmp_path, folder):

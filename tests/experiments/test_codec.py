@@ -1,15 +1,10 @@
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from symbreak import load_problem
-from symbreak._support.state import join_state, split_state
 from symbreak.experiments._codec import PackedArray, pack, unpack
-from symbreak.training import Run
 
 arrays = st.sampled_from(["float64", "int64", "bool"]).flatmap(
     lambda dtype: npst.arrays(dtype, npst.array_shapes(min_dims=0, max_dims=3, min_side=0))
@@ -35,22 +30,3 @@ def test_only_plain_numbers_are_packed_or_unpacked():
     ):
         with pytest.raises(ValueError, match=r"unknown kind|damaged|reshape"):
             unpack(bad)
-
-
-@pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB"])
-def test_the_state_of_a_run_survives_bytes_and_json(method):
-    problem = load_problem("syn5")
-    run = Run(problem, method, max_evaluations=1_000)
-    for _ in range(3):
-        run.step()
-    plain, parts = split_state(run.state())
-    packed = {name: pack(array) for name, array in parts.items()}
-    text = json.dumps(plain)
-    back = join_state(
-        json.loads(text), {name: unpack(PackedArray(*p)) for name, p in packed.items()}
-    )
-    other = Run.from_state(problem, back)
-    run.step()
-    other.step()
-    assert np.array_equal(run.record().errors, other.record().errors)
-    assert np.array_equal(run.record().theta, other.record().theta)

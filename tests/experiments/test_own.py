@@ -100,7 +100,7 @@ def test_a_cluster_imports_them_too(folder, whole):
     ("options", "messages"),
     [
         ([], ("unknown problem 'bump'.", "symbreak study --import")),
-        (["--import", "own.py"], ("the module 'own.py' cannot be imported (ModuleNotFoundError",)),
+        (["--import", "my.py"], ("the module 'my.py' cannot be imported (ModuleNotFoundError",)),
         (["--import", ""], ("the module '' cannot be imported",)),
     ],
 )

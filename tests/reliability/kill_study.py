@@ -1,4 +1,6 @@
-"""A study under random SIGKILLs against one that is left alone: ``python kill_study.py --runs N``.
+"""A study under random SIGKILLs against one that is left alone.
+
+    python -m tests.reliability.kill_study --runs 10000
 
 Group, driver and workers are killed at random moments until all runs are done. Nothing may be lost,
 doubled or different, bit by bit; the driver's memory must stay flat, the store open fast.
@@ -13,13 +15,13 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
-from symbreak.experiments import Store, StoreError, check_store
+from symbreak.experiments import Store, StoreError
+from tests.experiments.processes import finish, results, start_study
 
 #: Runs of a few milliseconds, so that kills hit writing more often than computing.
 TEXT = """
@@ -35,12 +37,7 @@ VICTIMS = ("group", "driver", "worker", "workers")
 
 def start(study: Path, store: Path, workers: int) -> subprocess.Popen[str]:
     """A study in its own process group."""
-    command = [sys.executable, "-m", "symbreak", "study", str(study), "--store", str(store)]
-    command += ["--workers", str(workers), "--checkpoint-every", "0.01"]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=pipe, text=True, start_new_session=True
-    )
+    return start_study(study, store, "--workers", str(workers), "--checkpoint-every", "0.01")
 
 
 def children_of(pid: int) -> list[int]:
@@ -87,17 +84,6 @@ def driver_memory(process: subprocess.Popen[str]) -> float:
     return 0.0
 
 
-def results(path: Path) -> dict[str, str]:
-    """Key and fingerprint of every run."""
-    if faults := check_store(path):
-        raise SystemExit(f"the store is damaged: {faults[:3]}")
-    with Store(path, create=False) as store:
-        frame = store.runs()
-    if not frame.key.is_unique:
-        raise SystemExit("runs are doubled")
-    return dict(zip(frame.key, frame.fingerprint, strict=True))
-
-
 def n_done(path: Path) -> int:
     """Finished runs so far."""
     with contextlib.suppress(StoreError), Store(path, create=False, read_only=True) as store:
@@ -112,9 +98,7 @@ def left_alone(study: Path, store: Path, workers: int) -> tuple[float, list[floa
     while process.poll() is None:
         held.append(driver_memory(process))
         time.sleep(0.2)
-    _, err = process.communicate()
-    if process.returncode != 0:
-        raise SystemExit(err)
+    finish(process)
     return time.monotonic() - began, [size for size in held if size]
 
 
@@ -180,9 +164,9 @@ def main() -> None:
         )
         print(f"under {kills.total()} kills ({dict(kills)}): {time.monotonic() - began:.0f} s")
         began = time.monotonic()
-        with Store(broken, create=False) as store:
+        with Store(broken, create=False):
             print(f"the store opens in {time.monotonic() - began:.2f} s", end=", ")
-            print(f"{broken.stat().st_size / 2**20:.0f} MiB, {store.count('checkpoint')} left over")
+            print(f"{broken.stat().st_size / 2**20:.0f} MiB")
         ours, theirs = results(broken), results(whole)
         if ours != theirs or len(ours) != n_runs:
             raise SystemExit(f"the results differ: {len(ours)} and {len(theirs)} runs")

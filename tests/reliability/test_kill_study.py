@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reliability.kill_study import TEXT, killed, left_alone, results
+from tests.experiments.processes import results
+from tests.reliability.kill_study import TEXT, killed, left_alone
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers through /proc")

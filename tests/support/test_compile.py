@@ -68,8 +68,7 @@ def test_damaged_files_of_compiled_code_are_made_anew(tmp_path):
         return run(["-c", "import count"], tmp_path, **variables)
 
     assert again() == ["42", "0", "True"]
-    assert again() == ["42", "1", "True"]
-    for ending, damage in (("nbi", b""), ("nbi", b"\x80\x04nonsense"), ("nbc", b"nonsense")):
+    for ending, damage in (("nbi", b"\x80\x04nonsense"), ("nbc", b"nonsense")):
         files = list(cache.rglob(f"count*.{ending}"))
         assert files
         for path in files:

@@ -98,6 +98,7 @@ def origin_in_words(model: Model, most: int = 20) -> list[tuple[str, str]]:
     return lines
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # beyond all numbers is infinite
 def scores(model: Model, problem: Problem) -> dict[str, Score]:
     """Scores on the training, validation and test set of a problem, as far as there are any."""
     check_kind("model", model, Model, "such as record.model")
@@ -190,6 +191,7 @@ class Effect(NamedTuple):
     shuffled: float
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # beyond all numbers is infinite
 def effects(model: Model, problem: Problem, n: int = 12) -> list[Effect]:
     """What the columns do that a model is most sensitive to, at most ``n``, the most needed first.
 

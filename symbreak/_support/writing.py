@@ -34,6 +34,8 @@ def write_bytes(path: Path, content: bytes, *, follow_links: bool = True) -> Non
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
-    except BaseException:
+    except BaseException as error:
         draft.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # nobody knows the draft
         raise

@@ -43,6 +43,11 @@ OPTIONS = {
     "alpha": "--alpha 0.01",
     "hidden": "--hidden 5,3",
     "initial": "--from model.json",
+    "targets": "--target price",
+    "ignore": "--ignore id",
+    "categories": "--categories kind",
+    "numbers": "--numbers weight",
+    "encoding": "--encoding cp1252",
     "n_networks": "--networks 4",
     "method": "--method auto",
     "max_neurons": "--max-neurons 20",
@@ -182,7 +187,8 @@ def run_kindly(app: Callable[[], object]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        fail(error, code=1)
+        where = f"{error.filename}: " if error.filename and error.strerror else ""
+        fail(f"{where}{error.strerror or error}", code=1)
     except RuntimeError as error:
         from symbreak.experiments import ExecutorError, StoreError  # loaded, if it is one
 

@@ -47,7 +47,8 @@ def read_table(
         check_text("encoding", encoding)
     try:
         if not path.is_file():
-            raise ValueError(f"no data file {str(path)!r}.")
+            hint = "; it is a folder, name a file in it" if path.is_dir() else ""
+            raise ValueError(f"no data file {str(path)!r}{hint}.")
         if path.suffix == ".npz":
             return read_npz(path)
         if path.suffix == ".parquet":

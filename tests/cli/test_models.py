@@ -191,6 +191,41 @@ def test_inspect_scores_a_model_on_another_table_and_writes_a_page(folder):
         run("inspect", out, "--page", page)
 
 
+@pytest.mark.filterwarnings("error")
+def test_rows_beyond_all_numbers_are_inspected_without_warnings(folder, tmp_path):
+    path = tmp_path / "huge.csv"
+    path.write_text(f"area,{NASTY},price\n" + "1e300,-2e299,3e299\n-1e300,1e299,1\n" * 5)
+    text = run("inspect", folder / "house.json", "--data", path)
+    assert "this table 10 inf" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--target", "a", "--target", "a"), "--target names a column twice: a, a."),
+        (("--ignore", "a,a"), "--ignore names a column twice: a, a."),
+        (("--encoding", "x"), "--encoding must be one that Python knows, such as cp1252, got 'x'."),
+    ],
+)
+def test_what_is_wrong_with_an_option_is_said_of_the_option(tmp_path, options, message):
+    (tmp_path / "a.csv").write_text("a,b,c\n" + "1,2,3\n2,3,5\n" * 5)
+    done = symbreak_here("train", tmp_path / "a.csv", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Error: {message}")
+
+
+def test_a_folder_is_no_data_file(tmp_path):
+    done = symbreak_here("train", tmp_path)
+    assert done.stderr == f"Error: no data file '{tmp_path}'; it is a folder, name a file in it.\n"
+
+
+def test_a_file_that_cannot_be_written_is_named(folder):
+    """Not the draft beside it; nobody may write in /proc, not even root."""
+    done = symbreak_here("export", folder / "house.json", "--to", "c", "--out", "/proc/x.c")
+    assert done.returncode in (1, 2)
+    assert re.fullmatch(r"Error: (--out cannot be written: )?/proc/x\.c\b.*\n", done.stderr)
+
+
 SMALL = ("--hidden", "2", "-n", 400, "-m", "DE")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -139,19 +139,20 @@ TABLES: dict[str, Callable[[pd.DataFrame], list[str]]] = {
 def filled(
     runs: pd.DataFrame | None = None,
     tables: Mapping[str, Callable[[pd.DataFrame], list[str]]] = TABLES,
+    pages: Sequence[Path] = PAGES,
 ) -> dict[Path, str]:
     """The pages with their tables written from the results."""
     runs = read() if runs is None else runs
-    pages = {path: path.read_text(encoding="utf-8") for path in PAGES}
+    texts = {path: path.read_text(encoding="utf-8") for path in pages}
     for name, write in tables.items():
         begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
-        places = [path for path, text in pages.items() for _ in range(text.count(begin))]
+        places = [path for path, text in texts.items() for _ in range(text.count(begin))]
         if len(places) != 1:
             raise ValueError(f"the pages must have one place for {name!r}, have {len(places)}.")
         new = begin + "\n".join(write(runs)) + "\n" + end
         (path,) = places
-        pages[path] = re.sub(f"{begin}.*?{end}", lambda _, new=new: new, pages[path], flags=re.S)
-    return pages
+        texts[path] = re.sub(f"{begin}.*?{end}", lambda _, new=new: new, texts[path], flags=re.S)
+    return texts
 
 
 def nets(runs: pd.DataFrame) -> list[str]:

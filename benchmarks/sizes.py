@@ -7,7 +7,7 @@ Every score is kept as soon as it is there, so a run may be stopped and started 
     python benchmarks/sizes.py run                       # what is missing: many hours of one core
     python benchmarks/sizes.py run --data yacht --methods symbreak boosting --minutes 10
     python benchmarks/sizes.py ends                      # large networks, and little time
-    python benchmarks/sizes.py write                     # tables of docs/size.md, when-to-use.md
+    python benchmarks/sizes.py write                     # tables of docs/size.md, comparison.md
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from pathlib import Path
 import _kept
 import numpy as np
 import pandas as pd
-from _generalisation_page import _bold, _head, _line
-from _generalisation_page import filled as _filled
+from _generalisation_page import _bold, _head, _line, filled
 from _generalisation_rivals import contestant, searched
 from _size_tables import ALL, UCI
 from _tasks import loadable
@@ -35,6 +34,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -47,7 +47,7 @@ Array = NDArray[np.float64]
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "sizes.json"
-PAGE, FIVE = ROOT / "docs" / "size.md", ROOT / "docs" / "when-to-use.md"
+PAGES = (ROOT / "docs" / "size.md", ROOT / "docs" / "comparison.md")
 
 OURS, ALONE = "symbreak", "one network"
 SIZES = ("3", "5", "8", "12", "20", "40", "8-8", "16-16")
@@ -60,6 +60,7 @@ HURRIED, SECONDS, HURRIED_NETS = "Pima", (3, 1), (OURS, "8")
 MLP = {"hidden_layer_sizes": [(5,), (20,), (100,)], "alpha": [0.01, 0.1, 1, 10]}
 SVM = {"C": [1, 10, 100, 1000], "gamma": [0.01, 0.03, 0.1, 0.3]}
 TUBE = {"epsilon": [0.05, 0.2]}
+NEIGHBOURS = {"n_neighbors": [5, 9, 15, 25, 50], "weights": ["uniform", "distance"]}
 BOOSTING = {
     "max_iter": [100, 1_000],
     "learning_rate": [0.02, 0.1],
@@ -90,6 +91,8 @@ def estimator(method: str, task: str, n_inputs: int) -> BaseEstimator:
     if method == "boosting":
         kind = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
         return searched(kind(random_state=0), BOOSTING, regression)
+    if method == "neighbours" and not regression:  # by log-loss, which a single one makes infinite
+        return searched(KNeighborsClassifier(), NEIGHBOURS, regression)
     if method == "Gaussian process":
         return _gaussian_process(regression, n_inputs)
     return contestant(method, task)
@@ -252,6 +255,8 @@ def verdicts(rows: pd.DataFrame) -> list[str]:
             best = found.loc[found.loc[list(SIZES), "good"].idxmax()]
             if found.loc[ours, "good"] < best["good"] - best["error"]:
                 worse.append(f"{data} ({best.name})")
+        if n == 0:
+            continue
         where = f": {', '.join(worse)}" if worse else ""
         lines.append(
             f"{whose} is worse than the best of eight fixed sizes, which is known only in "
@@ -295,7 +300,7 @@ def hurried_table(rows: pd.DataFrame) -> list[str]:
     names = [HURRIED, *(f"{HURRIED} in {limit} s" for limit in SECONDS)]
     for method in HURRIED_NETS:
         found = [rows[(rows["data"] == name) & (rows["method"] == method)] for name in names]
-        lines.append(_line(method, *(f"{one['score'].mean():.3f}" for one in found)))
+        lines.append(_line(method, *(f"{one['score'].mean():.3f}" for one in found if len(one))))
     return lines
 
 
@@ -304,17 +309,17 @@ def five_table(rows: pd.DataFrame) -> list[str]:
     return score_table(rows, UCI, (OURS, *RIVALS), errors=True)
 
 
-PARTS = {"sizes": sizes_text, "idle": idle_table, "hurried": hurried_table}
+PARTS = {
+    "sizes": sizes_text,
+    "idle": idle_table,
+    "hurried": hurried_table,
+    "five": five_table,
+}
 
 
-def filled(page: str) -> str:
-    """docs/size.md with its numbers."""
-    return _filled(page, read(), PARTS)
-
-
-def filled_five(page: str) -> str:
-    """docs/when-to-use.md with the five tables."""
-    return _filled(page, read(), {"five": five_table})
+def pages() -> dict[Path, str]:
+    """The pages with what the results say."""
+    return filled(read(), PARTS, PAGES)
 
 
 def main() -> None:
@@ -328,8 +333,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     options = parser.parse_args()
     if options.what == "write":
-        for page, fill in ((PAGE, filled), (FIVE, filled_five)):
-            page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
+        for path, text in pages().items():
+            path.write_text(text, encoding="utf-8")
         return
     warnings.simplefilter("ignore")  # searches try settings that do not converge
     with threadpool_limits(limits=1):

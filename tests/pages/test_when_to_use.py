@@ -51,3 +51,9 @@ def test_the_tables_with_words_and_gaps_are_those_of_the_committed_results(page)
     scored = [(row["data"], row["method"], row["fold"]) for row in tables.read()]
     folds = range(2 * tables.FOLDS)
     assert sorted(scored) == sorted(itertools.product(tables.SOURCES, tables.METHODS, folds))
+
+
+def test_sizes_that_were_chosen_are_scored_as_the_committed_results_say(page):
+    sizes = importlib.import_module("sizes")
+    for path, text in sizes.pages().items():
+        assert path.read_text(encoding="utf-8") == text, "run: python benchmarks/sizes.py write"

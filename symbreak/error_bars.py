@@ -25,7 +25,7 @@ from scipy.special import logsumexp, ndtri, stdtrit
 from symbreak._model_file import read_array, read_net, read_number, read_objects
 from symbreak._support.blas import single_threaded_blas
 from symbreak._support.checks import Array
-from symbreak.network import held, linearised
+from symbreak.network import held, linearisations
 from symbreak.problems import Dataset, Problem
 from symbreak.topology import Topology
 
@@ -38,8 +38,6 @@ MIN_SHARE, STEPS = 0.01, 300
 MIN_SAMPLES = 20
 #: Residuals that are kept, at even steps of probability.
 N_SCORES = 199
-#: Numbers that are held at a time.
-BLOCK = 2**21
 #: Less noise, of targets with variance 1, is rounding; so is a part of H this small.
 NO_NOISE, ROUNDING = 1e-12, 1e-10
 #: Share of the samples that must be left over when all free weights are fitted.
@@ -79,15 +77,14 @@ class Member:
     noise: Array
     factor: Array
 
-    @property
-    def shift(self) -> bool:
-        """Whether the outputs have a bias."""
-        return len(self.output_weights) > self.topology.hidden[-1]
+    def linearisations(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Rows of X, their outputs and derivatives (k, q, P), part by part."""
+        return linearisations(self.theta, self.topology, self.output_weights, X)
 
     def __call__(self, X: Array) -> tuple[Array, Array]:
         """Outputs (K, q) for X (K, d), and their variances."""
         means, open_ = np.empty((2, len(X), self.topology.n_outputs))
-        for rows, outputs, J in _linearisations(self, X):
+        for rows, outputs, J in self.linearisations(X):
             means[rows], open_[rows] = outputs, np.sum((J @ self.factor.T) ** 2, axis=2)
         return means, self.noise**2 * (1 + open_)
 
@@ -134,7 +131,7 @@ class ErrorBars:
         for member in self.members:
             parts = [
                 (weights[rows] @ f, np.tensordot(weights[rows], J, 1))
-                for rows, f, J in _linearisations(member, X)
+                for rows, f, J in member.linearisations(X)
             ]
             f, J = (np.sum(part, axis=0) / weights.sum() for part in zip(*parts, strict=True))
             open_ = member.noise**2 * np.sum((J @ member.factor.T) ** 2, axis=1)
@@ -204,16 +201,6 @@ def _read_member(facts: Mapping[str, Any], topology: Topology) -> Member:
     if not (0 < share <= 1 and (noise > 0).all()):
         raise ValueError("share and noise of a member must be positive.")
     return Member(net, theta, V, share, noise, factor)
-
-
-def _linearisations(network: Member, X: Array) -> Iterator[tuple[slice, Array, Array]]:
-    """Rows of X, their outputs (k, q) and derivatives (k, q, P), part by part."""
-    P = network.topology.dim + network.output_weights.size
-    rows = max(BLOCK // (P * network.topology.n_outputs), 1)
-    for first in range(0, len(X), rows):
-        part = slice(first, first + rows)
-        weights = network.theta, network.topology, network.output_weights
-        yield part, *linearised(*weights, X[part], shift=network.shift)
 
 
 # How they are made
@@ -291,7 +278,7 @@ def _member(
     network = Member(net, theta, V, 1.0, np.ones(q), np.empty((0, 0)))
     shares = np.concatenate([held(net), np.repeat(np.arange(len(V)) < net.hidden[-1], q)])
     H = np.diag(optimum.alpha * shares)
-    for rows, _, J in _linearisations(network, data.X):
+    for rows, _, J in network.linearisations(data.X):
         flat = (np.sqrt(more * weights[rows])[:, None, None] * J).reshape(-1, len(H))
         H += flat.T @ flat
     H += np.diag(np.full(len(H), ROUNDING * max(H.diagonal().max(), NO_NOISE)))
@@ -300,7 +287,7 @@ def _member(
     factor = solve_triangular(np.linalg.cholesky(H), np.eye(len(H)), lower=True)
     residuals, open_ = np.empty((2, len(data), q))
     plain, leverages = np.zeros(q), np.zeros(q)
-    for rows, outputs, J in _linearisations(network, data.X):
+    for rows, outputs, J in network.linearisations(data.X):
         U = J @ factor.T
         S = U @ U.swapaxes(1, 2)
         h = weights[rows, None, None] * S

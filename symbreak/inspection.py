@@ -11,14 +11,13 @@ import numpy as np
 
 from symbreak._support.checks import Array, IntArray, check_count, check_kind
 from symbreak.models import Model
+from symbreak.network import linearisations
 from symbreak.problems import Dataset, Problem
 
 #: Where the sensitivity is measured; always the same points. And samples that tell a constant.
 N_POINTS, SEED = 2_000, 0
 #: Outputs that differ by less, in standard deviations of a target, are the same.
 FLAT = 1e-3
-#: Numbers that are held at a time.
-BLOCK = 2**20
 #: What a line of an origin can show.
 SCALARS = (str, int, float, bool)
 #: Points of a curve of effects, between which quantiles of the data, and samples it averages over.
@@ -141,27 +140,14 @@ def sensitivity(model: Model) -> Array:
     count before softmax, in no unit.
     """
     check_kind("model", model, Model, "such as record.model")
-    net = model.topology
+    net, first = model.topology, model.topology.layers(model.theta)[0]
     points = np.random.default_rng(SEED).normal(size=(N_POINTS, net.n_inputs))
-    block = max(1, BLOCK // (max(net.sizes) * net.n_outputs))
     total = np.zeros((net.n_inputs, net.n_outputs))
-    for start in range(0, N_POINTS, block):
-        total += np.abs(_slopes(model, points[start : start + block])).sum(axis=0)
+    for _, _, J in linearisations(model.theta, net, model.output_weights, points):
+        # what a bias of the first layer does, a change of its weighted sum does
+        by_sums = J[:, :, : first.size].reshape(*J.shape[:2], *first.shape)[:, :, :, -1]
+        total += np.abs(by_sums @ first[:, :-1]).sum(axis=0).T
     return total / N_POINTS
-
-
-def _slopes(model: Model, x: Array) -> Array:
-    """Derivatives (K, d, q) of outputs by inputs, both normalised, from the last layer back."""
-    net, steps = model.topology, []
-    layers = net.layers(model.theta)
-    for layer in layers:
-        z = x @ layer[:, :-1].T + layer[:, -1]
-        x = net.activation.f(z)
-        steps.append(net.activation.df(z, x)[:, :, None])
-    slopes: Array = model.output_weights[: net.hidden[-1]] * steps[-1]
-    for layer, step in zip(layers[:0:-1], steps[-2::-1], strict=True):
-        slopes = (layer[:, :-1].T @ slopes) * step
-    return layers[0][:, :-1].T @ slopes
 
 
 class Effect(NamedTuple):

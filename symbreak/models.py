@@ -108,11 +108,9 @@ class Model:
         net, q = check_solved(self.topology), self.topology.n_outputs
         for name in ("theta", "output_weights"):
             object.__setattr__(self, name, check_vectors(getattr(self, name), "...", name))
-        n_weights = self.output_weights.shape[0] if self.output_weights.ndim else 0
         self._check_shape("theta", self.theta, (net.dim,))
-        if n_weights not in (net.hidden[-1], net.hidden[-1] + 1):
-            n_weights = net.hidden[-1]
-        self._check_shape("output_weights", self.output_weights, (n_weights, q))
+        bias = self.output_weights.shape == (net.hidden[-1] + 1, q)
+        self._check_shape("output_weights", self.output_weights, (net.hidden[-1] + bias, q))
         for name, n in (("inputs", net.n_inputs), ("targets", q)):
             scaling = check_kind(name, getattr(self, name), Scaling, "Scaling(mean, scale)")
             self._check_shape(f"{name}.mean", scaling.mean, (n,))

@@ -5,6 +5,7 @@ The slow twin of ``_kernels.py``, and what computes a winner's output weights an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -24,6 +25,8 @@ PENALTY = 50.0
 ROUNDING = 2.0**-52
 #: A column of hidden outputs must keep more than so many times its rounding errors.
 MIN_OVER_ROUNDING = 1000.0
+#: Derivatives that are held at a time.
+BLOCK = 2**21
 #: What the bias of a hidden neuron costs of the ridge that a weight costs. A neuron that bends far
 #: from the mean of its inputs is no less plausible than one that bends there: with the whole ridge
 #: R2 on the table cpus was 0.832, with a tenth 0.846, with a hundredth 0.845 (2026-11).
@@ -96,6 +99,17 @@ def linearised(
         if n:
             back = slopes[n - 1][:, None, :] * (back @ layers[n][:, :-1])
     return A @ V, np.concatenate(parts[::-1], axis=2)
+
+
+def linearisations(
+    theta: Array, topology: Topology, output_weights: Array, X: Array
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Rows of X, and what ``linearised`` says of them, part by part."""
+    P, shift = theta.size + output_weights.size, len(output_weights) > topology.hidden[-1]
+    rows = max(BLOCK // (P * topology.n_outputs), 1)
+    for first in range(0, len(X), rows):
+        part = slice(first, first + rows)
+        yield part, *linearised(theta, topology, output_weights, X[part], shift=shift)
 
 
 def complete(theta: Array, topology: Topology, output_weights: Array) -> Array:

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from symbreak import __version__
 from symbreak._support.signals import done_loading
-from symbreak.cli._console import console, run_kindly
+from symbreak.cli._console import console, fail, run_kindly
 
 #: What each command is for; its module is loaded when it is called, since NumPy, SciPy and numba
 #: take longer to load than a help text may.
@@ -29,7 +29,13 @@ COMMANDS = {
 
 
 class _LazyGroup(TyperGroup):
-    """Shows what commands are for without loading them."""
+    """Shows what commands are for without loading them; says that Ctrl-C has ended one."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # of which typer says nothing
+            fail("stopped before there was a result.", code=130)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, rest = super().resolve_command(ctx, args)

@@ -177,7 +177,7 @@ def draw(chart: Any, plot: Path) -> None:
 def run_kindly(app: Callable[[], object]) -> None:
     """Run a command line; what goes wrong ends with a message and an exit code.
 
-    2 for bad input, 1 for a store, a disk or a cluster that fails, 130 for Ctrl-C.
+    2 for bad input, 1 for a store, a disk or a cluster that fails.
     """
     try:
         app()
@@ -202,8 +202,6 @@ def run_kindly(app: Callable[[], object]) -> None:
             raise
         extra = EXTRAS[error.name]
         fail(f"{error.name} is missing; install it with: {how_to_install(extra)}", code=1)
-    except KeyboardInterrupt:
-        fail("stopped before there was a result.", code=130)
 
 
 def split_names(text: str, known: Sequence[str]) -> list[str]:

@@ -200,6 +200,16 @@ main()
     assert Model.load(tmp_path / "a.json").origin["method"] == "DE"
 
 
+def test_a_command_that_ctrl_c_ends_says_so(monkeypatch, tmp_path):
+    def interrupted(*_, **__):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("symbreak.analysis.write_report", interrupted)
+    result = symbreak_here("report", tmp_path / "a.db", "--out", tmp_path)
+    assert (result.returncode, result.stdout) == (130, "")
+    assert result.stderr == "Error: stopped before there was a result.\n"
+
+
 def test_problems_fit_a_narrow_terminal():
     wide, narrow = (symbreak_here("problems", columns=n).stdout for n in (80, 60))
     assert max(map(len, wide.splitlines())) <= 80

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import _kept
 import numpy as np
 import pandas as pd
 
@@ -38,7 +39,7 @@ ALLOWED, IN_THE_MEAN, ON_EACH = 0.05, 0.02, 0.06
 
 
 def read() -> dict[str, Any]:
-    return json.loads(RESULTS.read_text()) | {"agreement": json.loads(AGREEMENT.read_text())}
+    return json.loads(RESULTS.read_text()) | {"agreement": _kept.read(AGREEMENT)}
 
 
 def intervals(results: dict[str, Any]) -> pd.DataFrame:
@@ -181,7 +182,7 @@ def noise_table(results: dict[str, Any]) -> list[str]:
 
 def agreement_table(results: dict[str, Any]) -> list[str]:
     """How often the bound on the search was broken."""
-    (rows,) = results["agreement"]["tables"].values()
+    rows = results["agreement"]
     lines = _head("problem", "starts", "optima", "of a fixed number", "that is said")
     for row in rows:
         shares = (f"{row[key]:.1%}" for key in ("of a fixed number", "broken"))

@@ -87,7 +87,7 @@ def test_a_benchmark_runs_to_its_end(name, monkeypatch, tmp_path, capsys):
     if name == "posteriors":
         draw_a_posterior(tmp_path)
     monkeypatch.setattr(sys, "argv", [name, *words.format(folder=tmp_path).split()])
-    if name in ("error_bars", "generalisation", "posteriors", "sizes", "tables"):
+    if name in ("agreement", "error_bars", "generalisation", "posteriors", "sizes", "tables"):
         monkeypatch.setattr(script, "RESULTS", tmp_path / "results.json")
     if name == "posteriors":
         monkeypatch.setattr(script, "PAGE", tmp_path / "page.md")

@@ -6,7 +6,7 @@ Here, and nowhere else in the analysis, methods and problems are known by name.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -18,7 +18,6 @@ PAPER_METHODS = {
     "DE": ("DE", "DE-INV-SB", "DE-SB"),
     "CMA-ES": ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB"),
 }
-_COLUMNS = tuple(method for methods in PAPER_METHODS.values() for method in methods)
 
 #: The networks that the paper trains on its problems.
 PAPER_NETS = {
@@ -58,19 +57,14 @@ class Cell(NamedTuple):
     std: float
 
 
-def _parse(table: str) -> dict[str, dict[str, Cell]]:
-    rows = [line.split() for line in table.strip().splitlines()]
-    return {
-        problem: {
-            method: Cell(*map(float, cell.split("±")))
-            for method, cell in zip(_COLUMNS, cells, strict=True)
-        }
-        for problem, *cells in rows
-    }
-
-
 #: Table 1 by problem and method; training errors, test errors where the task is classification.
-TABLE_1 = _parse(_TABLE_1)
+TABLE_1 = {
+    problem: {
+        method: Cell(*map(float, cell.split("±")))
+        for method, cell in zip(chain(*PAPER_METHODS.values()), cells, strict=True)
+    }
+    for problem, *cells in map(str.split, _TABLE_1.strip().splitlines())
+}
 
 #: The pairs that Section 6 finds not significantly different on the errors of Table 1. Of every
 #: other pair of a family it says that the difference is significant.
@@ -138,9 +132,7 @@ class Agreement(NamedTuple):
     pairs: pd.DataFrame
 
 
-def agreement(
-    summary: pd.DataFrame, pairwise: pd.DataFrame, names: Mapping[str, str] | None = None
-) -> Agreement:
+def agreement(summary: pd.DataFrame, pairwise: pd.DataFrame, names: Mapping[str, str]) -> Agreement:
     """Compare the frames of ``summary`` and ``pairwise`` with the paper.
 
     Every problem of the paper has its rows, in the paper's order; what is not the paper's has
@@ -152,57 +144,46 @@ def agreement(
     Args:
         summary: From ``statistics.summary``.
         pairwise: From ``statistics.pairwise``.
-        names: The paper's names of the problems there that are the paper's; without it all
-            that have such a name are.
+        names: The paper's names of the problems there that are the paper's.
     """
-    if names is not None:
-        summary, pairwise = (
-            frame.assign(problem=frame["problem"].map(names)).dropna(subset="problem")
-            for frame in (summary, pairwise)
-        )
-    here = {"normalised_mean": "mean", "normalised_std": "std", "best": "best", "n": "n"}
+    summary, pairwise = (
+        frame.assign(problem=frame["problem"].map(names)).dropna(subset="problem")
+        for frame in (summary, pairwise)
+    )
+    here = {"normalised_mean": "mean", "normalised_std": "std", "best": "best", "n": "n_here"}
     ours = summary[["problem", "method", *here]].rename(columns=here)
-    cells = paper_table().merge(
-        ours, "left", on=["problem", "method"], suffixes=("_paper", "_here")
-    )
+    sides: Any = {"how": "left", "suffixes": ("_paper", "_here")}
+    cells = paper_table().merge(ours, on=["problem", "method"], **sides)
     cells["best_here"] = cells["best_here"].eq(True)
-    cells["n_here"] = cells.pop("n").fillna(0).astype(int)
+    cells["n_here"] = cells["n_here"].fillna(0).astype(int)
     tests = pairwise[["problem", "a", "b", "n_a", "n_b", "p", "a12", "better", "significant"]]
-    both = paper_significance().merge(
-        tests, "left", on=["problem", "a", "b"], suffixes=("_paper", "_here")
+    pairs = _compared(
+        paper_significance().merge(tests, on=["problem", "a", "b"], **sides),
+        cells.set_index(["problem", "method"]),
     )
-    cell: dict[Any, Any] = {(row.problem, row.method): row for row in cells.itertuples()}
-    both["significant_here"] = both["significant_here"].where(both["p"].notna(), None)
-    both["agree"] = [_agrees(row) for row in both.itertuples()]
-    both["reversed"] = [
-        _is_reversed(row, *(cell[row.problem, method] for method in (row.a, row.b)))
-        for row in both.itertuples()
-    ]
-    pairs = both.astype(dict.fromkeys(["significant_here", "agree", "reversed"], object))
+    by, names_of = ["problem", "family"], pairs.groupby(["problem", "family"])
     families = [
-        {"problem": problem, "family": family, **_family(group, tests)}
-        for ((problem, family), group), (_, tests) in zip(
-            *(frame.groupby(["problem", "family"], sort=False) for frame in (cells, pairs)),
-            strict=True,
-        )
+        {**dict(zip(by, name, strict=True)), **_family(group, names_of.get_group(name))}
+        for name, group in cells.groupby(by, sort=False)
     ]
     found = pd.DataFrame(families).astype({"same_winner": object, "same_order": object})
     return Agreement(found, cells, pairs)
 
 
-def _agrees(pair: Any) -> bool | None:
-    """Whether a test says here what it says in the paper; None with too few runs."""
-    enough = min(pair.n_a, pair.n_b) >= FEW
-    return bool(pair.significant_paper == pair.significant_here) if enough else None
-
-
-def _is_reversed(pair: Any, a: Any, b: Any) -> bool | None:
-    """Whether the method with the larger mean in the paper is better here by mean and by rank."""
-    if not pair.agree:
-        return None if pair.agree is None else False
-    worse, other = (a, b) if a.mean_paper > b.mean_paper else (b, a)
-    better = pair.better == worse.method and worse.mean_here < other.mean_here
-    return bool(pair.significant_here and better)
+def _compared(pairs: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Which tests say here what they say in the paper, None with too few runs, and which not."""
+    a, b = (cells.loc[[*zip(pairs["problem"], pairs[side], strict=True)]] for side in "ab")
+    paper, ours = (a[m].to_numpy() - b[m].to_numpy() for m in ("mean_paper", "mean_here"))
+    here = pairs["significant_here"].eq(True)
+    enough = pairs[["n_a", "n_b"]].min(axis=1) >= FEW
+    agree = here == pairs["significant_paper"]
+    worse = pairs["a"].where(paper > 0, pairs["b"])  # in the paper
+    other = agree & here & (paper * ours < 0) & (pairs["better"] == worse)
+    return pairs.assign(
+        significant_here=here.astype(object).where(pairs["p"].notna(), None),
+        agree=agree.astype(object).where(enough, None),
+        reversed=other.astype(object).where(enough, None),
+    )
 
 
 def _family(cells: pd.DataFrame, pairs: pd.DataFrame) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from symbreak.analysis._paper import (
 from symbreak.analysis._statistics import pairwise, summary
 from symbreak.problems import load_problem, problem_names
 
+NAMES = {name: name for name in problem_names()}
 SHAPES = {"syn5": (3, 2, 1), "sinc": (3, 2, 1), "mine": (1, 2, 3)}  # means of plain, INV, SB
 
 ROLES = {"": "plain", "-INV-SB": "invariant", "-SB": "proximity"}
@@ -49,7 +50,7 @@ def runs_of(problem, family="DE", methods=("", "-INV-SB", "-SB"), n=6):
 
 
 def compare(runs):
-    return agreement(summary(runs), pairwise(runs))
+    return agreement(summary(runs), pairwise(runs), NAMES)
 
 
 def row_of(frame, **names):
@@ -107,7 +108,7 @@ def spelt(family):
 
 
 def test_the_paper_agrees_with_itself():
-    families, cells, pairs = agreement(summary_of_the_paper(), pairs_of_the_paper())
+    families, cells, pairs = agreement(summary_of_the_paper(), pairs_of_the_paper(), NAMES)
     assert [len(frame) for frame in (families, cells, pairs)] == [22, 66, 66]
     for frame in (families[["same_winner", "same_order"]], pairs[["agree"]]):
         assert all(answer is True for answer in frame.to_numpy().ravel())
@@ -121,7 +122,7 @@ def test_one_other_winner_is_one_disagreement():
     family = (table["problem"] == "sinc") & (table["family"] == "DE")
     table.loc[family, "normalised_mean"] = [0.1, 0.2, 1.0]
     table.loc[family, "best"] = [True, False, False]
-    families, cells, pairs = agreement(table, pairs_of_the_paper())
+    families, cells, pairs = agreement(table, pairs_of_the_paper(), NAMES)
     (row,) = families[families["same_winner"] == False].itertuples()  # noqa: E712
     assert (row.problem, row.family, row.winner_paper, row.winner_here) == (
         "sinc",
@@ -140,28 +141,34 @@ def test_a_pair_is_reversed_where_means_and_ranks_are_both_against_the_paper():
     table, tests = summary_of_the_paper(), pairs_of_the_paper()
     pair = (tests["problem"] == "sinc") & (tests["a"] == "DE") & (tests["b"] == "DE-SB")
     tests.loc[pair, "better"] = "DE"  # DE-SB in the paper
-    row = row_of(agreement(table, tests).pairs, problem="sinc", a="DE", b="DE-SB")
+    row = row_of(agreement(table, tests, NAMES).pairs, problem="sinc", a="DE", b="DE-SB")
     assert (row.agree, row.reversed) == (True, False)
     table.loc[(table["problem"] == "sinc") & (table["method"] == "DE"), "normalised_mean"] = 0.05
-    found = agreement(table, tests)
+    found = agreement(table, tests, NAMES)
     assert row_of(found.pairs, problem="sinc", a="DE", b="DE-SB").reversed is True
     assert row_of(found.families, problem="sinc", family="DE").pairs_reversed == 1
     assert found.families["pairs_reversed"].sum() == 1
     tests.loc[pair, "significant"] = False
-    assert not row_of(agreement(table, tests).pairs, problem="sinc", a="DE", b="DE-SB").reversed
+    assert not row_of(
+        agreement(table, tests, NAMES).pairs, problem="sinc", a="DE", b="DE-SB"
+    ).reversed
 
 
 def test_the_order_can_differ_where_the_winner_does_not():
     table = summary_of_the_paper()
     table.loc[(table["problem"] == "sinc") & (table["method"] == "DE"), "normalised_mean"] = 0.2
-    row = row_of(agreement(table, pairs_of_the_paper()).families, problem="sinc", family="DE")
+    row = row_of(
+        agreement(table, pairs_of_the_paper(), NAMES).families, problem="sinc", family="DE"
+    )
     assert (row.same_winner, row.same_order) == (True, False)
 
 
 def test_equal_means_have_no_single_winner():
     table = summary_of_the_paper()
     table.loc[(table["problem"] == "sinc") & (table["method"] == "DE"), "normalised_mean"] = 0.114
-    row = row_of(agreement(table, pairs_of_the_paper()).families, problem="sinc", family="DE")
+    row = row_of(
+        agreement(table, pairs_of_the_paper(), NAMES).families, problem="sinc", family="DE"
+    )
     assert (row.winner_here, row.order_here) == ("DE = DE-SB", "DE = DE-SB < DE-INV-SB")
     assert (row.same_winner, row.same_order) == (False, False)
 

@@ -13,6 +13,7 @@ from symbreak.experiments import (
     Store,
     check_store,
     export_csv,
+    export_ioh,
     merge_stores,
     write_archive,
 )
@@ -67,8 +68,14 @@ def archive(
 @app.command()
 def export(
     store: StorePath,
-    csv: Annotated[Path, typer.Option(help="Folder for plain CSV files.")],
+    csv: Annotated[Path | None, typer.Option(help="Folder for plain CSV files.")] = None,
+    ioh: Annotated[Path | None, typer.Option(help="Folder in IOHprofiler's format.")] = None,
 ) -> None:
     """Write the runs as plain files."""
+    if csv is None and ioh is None:
+        raise ValueError("say where to: --csv FOLDER, --ioh FOLDER, or both.")
     with Store(store, create=False, read_only=True) as opened:
-        say(f"{len(export_csv(opened, csv))} tables in {csv}")
+        if csv is not None:
+            say(f"{len(export_csv(opened, csv))} tables in {csv}")
+        if ioh is not None:
+            say(f"{len(export_ioh(opened, ioh))} data sets for IOHanalyzer in {ioh}")

@@ -3,6 +3,7 @@
 from symbreak.experiments._archive import (
     Archive,
     export_csv,
+    export_ioh,
     open_results,
     write_archive,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "check_store",
     "execute",
     "export_csv",
+    "export_ioh",
     "merge_stores",
     "open_results",
     "run_study",

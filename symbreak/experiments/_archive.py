@@ -1,4 +1,4 @@
-"""Results as plain files: archives that can be committed, and CSV tables.
+"""Results as plain files: archives that can be committed, CSV tables, the format of IOHprofiler.
 
 An archive is a folder with ``archive.json`` (study files, facts about the problems, kinds of
 columns) and a folder per problem with a table per frame, thinned and compressed. Tables of a
@@ -12,11 +12,12 @@ import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from symbreak._support.checks import check_folder, check_kind, check_path
+from symbreak._version import __version__
 from symbreak.experiments._database import ARCHIVE_HEAD as HEAD
 from symbreak.experiments._errors import StoreError
 from symbreak.experiments._frames import NAMES, TABLE_OF, Frames
@@ -150,6 +151,55 @@ def export_csv(store: Store, folder: str | Path) -> list[Path]:
     for name in TABLE_OF:
         getattr(frames, name).to_csv(folder / f"{name}.csv", index=False)
     return [folder / f"{name}.csv" for name in TABLE_OF]
+
+
+def export_ioh(store: Store, folder: str | Path) -> list[Path]:
+    """Write a folder per method as IOHexperimenter would; load any of them in IOHanalyzer.
+
+    A repetition is a run on instance 1; the function is the problem, its value the error.
+    """
+    check_kind("store", store, Store, "Store(path)")
+    folder = check_folder("folder", folder)
+    frames = store.frames()
+    facts, curves, written = frames.facts(), frames.curves, []
+    numbers = {name: number for number, name in enumerate(facts, start=1)}
+    if curves.empty:
+        return []
+    for names, runs in curves.groupby(["method", "problem"], sort=False):
+        method, problem = map(str, names)
+        number, dim = numbers[problem], facts[problem]["dim"]
+        target = folder / file_name(method)
+        label = f"f{number}_{file_name(problem)}"
+        data = Path(f"data_{label}") / f"IOHprofiler_f{number}_DIM{dim}.dat"
+        (target / data.parent).mkdir(parents=True, exist_ok=True)
+        lines, summaries = [], []
+        for _, run in runs.groupby("repetition"):
+            lines.append("evaluations raw_y")
+            lines += [f"{n} {y:.17g}" for n, y in zip(run.evaluations, run.error, strict=True)]
+            summaries.append(_summary(run))
+        (target / data).write_text("\n".join(lines) + "\n")
+        description = {
+            "version": __version__,
+            "suite": "symbreak",
+            "function_id": number,
+            "function_name": problem,
+            "maximization": False,
+            "algorithm": {"name": method, "info": f"symbreak {__version__}"},
+            "attributes": ["evaluations", "raw_y"],
+            "scenarios": [{"dimension": dim, "path": data.as_posix(), "runs": summaries}],
+        }
+        written.append(target / f"IOHprofiler_{label}.json")
+        written[-1].write_text(json.dumps(description, indent=1))
+    return written
+
+
+def _summary(run: Any) -> dict[str, Any]:
+    best = run.error.idxmin()  # the first of equals: where it was reached
+    return {
+        "instance": 1,
+        "evals": int(run.evaluations.iloc[-1]),
+        "best": {"evals": int(run.evaluations[best]), "y": float(run.error[best]), "x": []},
+    }
 
 
 def file_name(name: str) -> str:

@@ -14,6 +14,7 @@ from symbreak.experiments import (
     _columns,
     check_store,
     export_csv,
+    export_ioh,
     merge_stores,
 )
 from symbreak.experiments._archive import file_name
@@ -178,6 +179,7 @@ def test_an_empty_store_gives_empty_frames(tmp_path):
         assert store.frames().spread.empty
         assert store.frames().traces.empty
         assert store.failures().empty
+        assert export_ioh(store, tmp_path / "ioh") == []
 
 
 def test_the_file_is_a_wal_database_with_references_and_no_pickle(full, records):
@@ -384,6 +386,25 @@ def test_csv_files_hold_everything(full, tmp_path, records):
         # Python's float is exact, that of read_csv depends on its version
         back = pd.read_csv(tmp_path / "csv" / "curves.csv", converters={"error": float})
         assert np.array_equal(back.error, store.frames().curves.error)
+
+
+def test_ioh_files_have_the_format_of_ioh_experimenter(full, tmp_path, records):
+    with Store(full) as store:
+        files = export_ioh(store, tmp_path / "ioh")
+    assert len(files) == 4
+    for file in files:
+        description = json.loads(file.read_text())
+        assert description["maximization"] is False
+        (scenario,) = description["scenarios"]
+        lines = (file.parent / scenario["path"]).read_text().splitlines()
+        assert lines.count("evaluations raw_y") == len(scenario["runs"]) == 2
+        starts = [i for i, line in enumerate(lines) if line.startswith("eval")] + [len(lines)]
+        for run, first, last in zip(scenario["runs"], starts, starts[1:], strict=False):
+            points = [line.split() for line in lines[first + 1 : last]]
+            assert int(points[-1][0]) == run["evals"]
+            assert float(points[-1][1]) == run["best"]["y"]
+    names = {(r.method, r.error) for _, r in records}
+    assert {(file.parent.name) for file in files} == {method for method, _ in names}
 
 
 def test_names_from_users_cannot_leave_the_folder():

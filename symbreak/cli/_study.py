@@ -7,7 +7,6 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +21,7 @@ from symbreak.cli._console import Imports, columns, console, import_here, say
 from symbreak.cli._study_view import StudyView, duration
 from symbreak.experiments import Archive, Store, StudySpec, run_study
 from symbreak.experiments._driver import StudyResult, missing_runs
-from symbreak.experiments._spec import RunSpec, seconds_per_evaluation
+from symbreak.experiments._spec import seconds_per_evaluation
 from symbreak.experiments._study import BUILT_IN
 
 
@@ -77,7 +76,10 @@ def study_command(
     with Store(store, read_only=dry_run) as opened:
         todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed, known=known)
         counts = Counter((run.problem, run.method) for run in todo)
-        n_failed = 0 if retry_failed else _count_failed(opened, spec.runs(part), known)
+        n_failed = 0
+        if not retry_failed and opened.count("failure"):  # before, and left out for it
+            wanted = (run.key for run in spec.runs(part) if run.key not in known)
+            n_failed = sum(map(opened.has_failed, wanted))
         opened.check_study(spec)
         if dry_run:
             _print_plan(spec, counts, part, workers, n_failed)
@@ -146,13 +148,6 @@ def _again(*more: str) -> str:
     """The command that was given, but for ``--dry-run``, and with some options more."""
     given = [word for word in sys.argv[1:] if word != "--dry-run"]
     return shlex.join(["symbreak", *given, *(word for word in more if word not in given)])
-
-
-def _count_failed(store: Store, runs: Iterator[RunSpec], known: Collection[str]) -> int:
-    """How many of the runs have failed before, and are left out for it."""
-    if not store.count("failure"):
-        return 0
-    return sum(run.key not in known and store.has_failed(run.key) for run in runs)
 
 
 def _extent(

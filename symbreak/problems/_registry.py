@@ -124,43 +124,36 @@ def _of_paper(
 _regression = partial(_of_paper, "regression")
 
 
-@_regression("syn5", "1-3-1", (80, 48), 40_000, "(x - 0.5)^2 (0.1 + (x + 0.65)^2) on (-1, 1)")
-def syn5(rng: Generator) -> Pair:
-    """A polynomial of degree four."""
-    x = rng.uniform(-1, 1, size=(200, 1))
-    return x, noisy(rng, (x - 0.5) ** 2 * (0.1 + (x + 0.65) ** 2))
+def _on_cube(n_samples: int, d: int, function: Callable[[Array], Array]) -> Draw:
+    """Noisy values of a function on ``(-1, 1)^d``."""
+
+    def draw(rng: Generator) -> Pair:
+        x = rng.uniform(-1, 1, size=(n_samples, d))
+        return x, noisy(rng, function(x))
+
+    return draw
 
 
-@_regression("sinc", "1-5-1", (120, 400), 200_000, "sin(10 x) / 10 x on (-1, 1)")
-def sinc(rng: Generator) -> Pair:
-    """The sinc function."""
-    x = rng.uniform(-1, 1, size=(200, 1))
-    return x, noisy(rng, sin_ratio(10 * x))
+def _radial_sinc(x: Array) -> Array:
+    return sin_ratio(5 * np.linalg.norm(x, axis=1, keepdims=True)) / 3
 
 
-@_regression("inc-sinc", "1-5-1", (144, 400), 200_000, "x / 2 + sin(10 x) / 10 x on (-1, 1)")
-def inc_sinc(rng: Generator) -> Pair:
-    """The sinc function on a slope."""
-    x = rng.uniform(-1, 1, size=(200, 1))
-    return x, noisy(rng, x / 2 + sin_ratio(10 * x))
-
-
-@_regression("sinc2d", "2-3-1-3-1", (96, 1000), 200_000, "sin(5 |x|) / 15 |x| on (-1, 1)^2")
-def sinc2d(rng: Generator) -> Pair:
-    """A radial sinc in the plane, through a bottleneck of one neuron."""
-    return _radial_sinc(rng, 2)
-
-
-@_regression("sinc3d", "3-4-1-4-1", (120, 1000), 300_000, "sin(5 |x|) / 15 |x| on (-1, 1)^3")
-def sinc3d(rng: Generator) -> Pair:
-    """A radial sinc in space, through a bottleneck of one neuron."""
-    return _radial_sinc(rng, 3)
-
-
-def _radial_sinc(rng: Generator, dimensions: int) -> Pair:
-    x = rng.uniform(-1, 1, size=(1000, dimensions))
-    r = np.linalg.norm(x, axis=1, keepdims=True)
-    return x, noisy(rng, sin_ratio(5 * r) / 3)
+_regression("syn5", "1-3-1", (80, 48), 40_000, "(x - 0.5)^2 (0.1 + (x + 0.65)^2) on (-1, 1)")(
+    _on_cube(200, 1, lambda x: (x - 0.5) ** 2 * (0.1 + (x + 0.65) ** 2))
+)
+_regression("sinc", "1-5-1", (120, 400), 200_000, "sin(10 x) / 10 x on (-1, 1)")(
+    _on_cube(200, 1, lambda x: sin_ratio(10 * x))
+)
+_regression("inc-sinc", "1-5-1", (144, 400), 200_000, "x / 2 + sin(10 x) / 10 x on (-1, 1)")(
+    _on_cube(200, 1, lambda x: x / 2 + sin_ratio(10 * x))
+)
+# These through a bottleneck of one neuron.
+_regression("sinc2d", "2-3-1-3-1", (96, 1000), 200_000, "sin(5 |x|) / 15 |x| on (-1, 1)^2")(
+    _on_cube(1000, 2, _radial_sinc)
+)
+_regression("sinc3d", "3-4-1-4-1", (120, 1000), 300_000, "sin(5 |x|) / 15 |x| on (-1, 1)^3")(
+    _on_cube(1000, 3, _radial_sinc)
+)
 
 
 # Section 6.3: through a bottleneck and back, with noisy targets.

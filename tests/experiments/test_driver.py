@@ -375,7 +375,7 @@ def test_an_executor_that_breaks_is_said_and_a_second_start_finishes(evil, tmp_p
 
 def test_ctrl_c_ends_a_study_whose_run_hangs(evil, tmp_path, monkeypatch):
     monkeypatch.setattr(_driver, "GRACE", 0.5)
-    done = []
+    done, said = [], []
 
     def press(update):
         if update.status == "finished":
@@ -383,6 +383,8 @@ def test_ctrl_c_ends_a_study_whose_run_hangs(evil, tmp_path, monkeypatch):
             if len(done) == 2:
                 signal.raise_signal(signal.SIGINT)
 
-    result = run_study(**evil("hangs"), workers=3, checkpoint_every=0.1, on_run=press)
+    told = {"on_run": press, "on_news": said.append}
+    result = run_study(**evil("hangs"), workers=3, checkpoint_every=0.1, **told)
     assert result == (2, 0, True)
     assert done == ["syn5"] * 2
+    assert said == ["stopping, which may take 1 s; Ctrl-C again stops at once"]

@@ -32,6 +32,8 @@ from _datasets import SOURCES, Data
 from _error_bars_page import CHAINS, COVERAGES, PAGE, RESULTS, SORTED, filled
 from _tasks import loadable
 from _timing import Array, Row, environment, use_one_thread
+from scipy.special import logsumexp
+from scipy.stats import norm
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -41,7 +43,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from symbreak import Model, Problem, train
-from symbreak.error_bars import error_bars_of
+from symbreak.error_bars import ErrorBars, error_bars_of
 from symbreak.training._error_bars import optima_of, with_error_bars
 
 SEEDS, FOLDS, MOST_ROWS, HIDDEN = 5, 5, 600, (5,)
@@ -83,10 +85,17 @@ def density(data: Data, rows: dict[str, list[int]], seed: int) -> dict[str, floa
     at, to = model.normalised_inputs(X2), model.targets(y2[:, None])
     own = error_bars_of(problem, optima_of(record)[:1])
     return {
-        "mixture": float(model.check_error_bars().log_density(at, to).mean()),
-        "best optimum": float(own.log_density(at, to).mean()),
+        "mixture": log_density(model.check_error_bars(), at, to),
+        "best optimum": log_density(own, at, to),
         "time ratio": whole / (whole - bars),
     }
+
+
+def log_density(bars: ErrorBars, X: Array, y: Array) -> float:
+    """The mean, of targets y (K, 1) in the mixture, before it is made wider."""
+    parts = [(member.share, *member(X)) for member in bars.members]
+    logs = [np.log(share) + norm.logpdf(y, mean, var**0.5) for share, mean, var in parts]
+    return float(logsumexp(logs, axis=0).mean())
 
 
 def densities(name: str, data: Data, rows: dict[str, list[int]]) -> Iterator[Row]:
@@ -128,8 +137,6 @@ def _intervals(model: Model, new: Array) -> Intervals:
 
 def gaussian_process(X: Array, y: Array, new: Array) -> dict[str, Intervals]:
     """A width for each input and a noise, all by maximal evidence."""
-    from scipy.stats import norm
-
     scaler = StandardScaler().fit(X)
     kernel = ConstantKernel() * RBF(np.ones(X.shape[1]), (1e-2, 1e3)) + WhiteKernel(0.1)
     process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)

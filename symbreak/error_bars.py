@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import logsumexp, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from symbreak._model_file import read_array, read_net, read_number, read_objects
 from symbreak._support.blas import single_threaded_blas
@@ -149,12 +149,6 @@ class ErrorBars:
         columns = (np.append(0.0, column) for column in self.scores.T)
         return max(tail, 1.0) * np.array([np.interp(coverage, levels, c) for c in columns])
 
-    def log_density(self, X: Array, y: Array) -> Array:
-        """Logarithms (K, q) of the densities of targets y (K, q) in the mixture."""
-        parts = ((member.share, *member(X)) for member in self.members)
-        logs = [np.log(share) + _log_normal(y - f, v) for share, f, v in parts]
-        return logsumexp(logs, axis=0)
-
     def facts(self) -> dict[str, Any]:
         """Plain values for a file."""
         names = ("scores", "scale", "error", "error_spread")
@@ -206,13 +200,6 @@ def _read_member(facts: Mapping[str, Any], topology: Topology) -> Member:
 # How they are made
 
 
-class _Unseen(NamedTuple):
-    """Residuals (K, q) of samples left out, and variances (K, q) of their predictions."""
-
-    residuals: Array
-    variances: Array
-
-
 @single_threaded_blas
 def error_bars_of(
     problem: Problem,
@@ -246,31 +233,28 @@ def error_bars_of(
     for optimum in optima[1:]:
         with nullcontext() if shares is not None else suppress(NoErrorBarsError):
             found.append(_member(problem, optimum, weights, more))
-    members, unseen = [m for m, _ in found], [u for _, u in found]
+    members, *unseen = zip(*found, strict=True)
+    residuals, variances = map(np.array, unseen)
     about = np.eye(len(found))[0] if shares is None else shares  # the mean that is the model
     if shares is None:
-        shares = _stacked(unseen, weights)
+        shares = _stacked(residuals, variances, weights)
     least = min(MIN_SHARE, shares.max())  # of very many networks none has more
     kept = [i for i in np.argsort(-shares, kind="stable")[:room] if shares[i] >= least]
-    total = float(shares[kept].sum())
-    members = [replace(members[i], share=float(shares[i]) / total) for i in kept]
-    middle = np.sum([a * u.residuals for a, u in zip(about, unseen, strict=True)], axis=0)
-    variance = np.sum(
-        [
-            m.share * (unseen[i].variances + (unseen[i].residuals - middle) ** 2)
-            for m, i in zip(members, kept, strict=True)
-        ],
-        axis=0,
-    )
-    return _calibrated(members, data, weights, middle, variance)
+    shares = shares[kept] / shares[kept].sum()
+    mixed = [replace(members[i], share=float(n)) for i, n in zip(kept, shares, strict=True)]
+    middle = np.sum(about[:, None, None] * residuals, axis=0)
+    spread = variances[kept] + (residuals[kept] - middle) ** 2
+    variance = np.sum(shares[:, None, None] * spread, axis=0)
+    return _calibrated(mixed, data, weights, middle, variance)
 
 
 def _member(
     problem: Problem, optimum: Optimum, weights: Array, more: float
-) -> tuple[Member, _Unseen]:
-    """The network with the distribution of its weights, and what it says of samples left out.
+) -> tuple[Member, Array, Array]:
+    """The network with the distribution of its weights.
 
-    ``more`` samples count than are there. A sample that is left out changes the residual ``r`` to
+    And residuals (K, q) of samples left out, with variances (K, q) of their predictions. ``more``
+    samples count than are there. A sample that is left out changes the residual ``r`` to
     ``(I - h)^-1 r`` with ``h = J H^-1 J'``, as in a linear model.
     """
     net, data, q = problem.topology, problem.train, problem.topology.n_outputs
@@ -301,19 +285,19 @@ def _member(
     if not (degrees > FEWEST * data.total_weight).all():
         raise NoErrorBarsError("its weights fit every sample, so that no noise is left to see")
     noise = np.maximum(np.sqrt(plain / degrees), NO_NOISE)
-    unseen = _Unseen(residuals, noise**2 * (1 + np.maximum(open_, 0)))
+    variances = noise**2 * (1 + np.maximum(open_, 0))
     # to seven digits: more than enough for a width, and half of the file
     factor = np.array([float(f"{x:.6e}") for x in np.tril(factor).flat]).reshape(H.shape)
-    return replace(network, noise=noise, factor=factor), unseen
+    return replace(network, noise=noise, factor=factor), residuals, variances
 
 
-def _stacked(unseen: Sequence[_Unseen], weights: Array) -> Array:
+def _stacked(residuals: Array, variances: Array, weights: Array) -> Array:
     """Shares (n,) of networks in the mixture that best predicts what was left out.
 
     By expectation maximisation from equal shares.
     """
-    logs = [_log_normal(u.residuals, u.variances).sum(axis=1) for u in unseen]
-    odds = np.exp(np.array(logs) - np.max(logs, axis=0))
+    logs = _log_normal(residuals, variances).sum(axis=2)
+    odds = np.exp(logs - logs.max(axis=0))
     shares = np.full(len(odds), 1 / len(odds))
     for _ in range(STEPS if len(odds) > 1 else 0):
         mixed = shares[:, None] * odds

@@ -336,31 +336,41 @@ def normal_equations(
             if samples > block or rank > 1:
                 _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B[:D], delta)
             residual = residuals[o, first : first + block]
-            for i in range(0, D, ROWS):
-                combine(transposed[o], i, columns, within)
-                if i + ROWS >= D and D % 2 == 1:
-                    combine_last(transposed[o, D - 1], Q, within[D - 1 - i])
-                for r in range(min(ROWS, D - i)):
-                    g[i + r] -= _subtract_and_dot(B[i + r], 1.0, within[r], residual)
+            _project(B, D, transposed[o], Q, columns, within, residual, g)
             _use(B, D, block, G, J, o * (samples + n) + first)
     if alpha > 0.0:  # the rows of the ridge, where derivatives are zero before they are projected
-        wide = -(-n // LANES) * LANES
-        rows, within = np.zeros((D + SPARE, n)), np.empty((ROWS, wide))
-        Q, columns = np.empty((n, n)), np.zeros((wide // LANES, n, LANES))
+        Q, columns = np.empty((n, n)), np.zeros((-(-n // LANES), n, LANES))
+        within = np.empty((ROWS, len(columns) * LANES))
         _copy_columns(V, samples, Q)
         pack_columns(Q, columns)
         for o in range(rank):
-            residual = residuals[o, samples:]
-            for i in range(0, D, ROWS):
-                combine(transposed[o], i, columns, within)
-                for r in range(min(ROWS, D - i)):
-                    for k in range(n):
-                        rows[i + r, k] = within[r, k]
-            if D % 2 == 1:
-                combine_last(transposed[o, D - 1], Q, rows[D - 1])
-            for i in range(D):
-                g[i] += _dot(rows[i], residual)
+            rows = np.zeros((D + SPARE, n))
+            _project(rows, D, transposed[o], Q, columns, within, residuals[o, samples:], g)
             _use(rows, D, n, G, J, o * (samples + n) + samples)
+
+
+@_compiled
+def _project(
+    B: Array,
+    D: int,
+    transposed: Array,
+    Q: Array,
+    columns: Array,
+    within: Array,
+    residual: Array,
+    g: Array,
+) -> None:
+    """Take the span of a basis Q (n, samples) out of D rows of B, and subtract ``B r`` from g.
+
+    transposed (>= D, n) are the products with the basis; columns is Q for ``combine``, and within
+    (ROWS, samples) scratch.
+    """
+    for i in range(0, D, ROWS):
+        combine(transposed, i, columns, within)
+        if i + ROWS >= D and D % 2 == 1:
+            combine_last(transposed[D - 1], Q, within[D - 1 - i])
+        for r in range(min(ROWS, D - i)):
+            g[i + r] -= _subtract_and_dot(B[i + r], 1.0, within[r], residual)
 
 
 @_compiled

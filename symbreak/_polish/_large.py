@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -25,26 +25,6 @@ COLUMNS = 4096
 Solve = Callable[[Array], Array]
 
 
-class Curved(Protocol):
-    """What a Jacobian J (rows, D) says of the curvature."""
-
-    @property
-    def diagonal(self) -> Array:
-        """That of ``J'J``."""
-
-    def half_square(self, d: Array) -> float:
-        """``|J d|^2 / 2``."""
-
-    def solver(self, E: Array) -> Solve | None:
-        """What solves for ``E + J'J`` with a diagonal E (D,); None if that is not positive."""
-
-    def inverse(self, alpha: float, shares: Array, responses: Array) -> tuple[float, float]:
-        """Of the inverse A of ``alpha shares + J'J``: a trace, and its logarithmic determinant.
-
-        The trace is that of A with shares, and of ``responses A responses'`` for responses (n, D).
-        """
-
-
 class Dense(NamedTuple):
     """``J'J``, or whatever else is known, in the lower triangle of G."""
 
@@ -52,16 +32,23 @@ class Dense(NamedTuple):
 
     @property
     def diagonal(self) -> Array:
+        """That of ``J'J``."""
         return self.G.diagonal()
 
     def half_square(self, d: Array) -> float:
+        """``|J d|^2 / 2``."""
         return 0.5 * float(d @ dsymv(1.0, self.G.T, d))
 
     def solver(self, E: Array) -> Solve | None:
+        """What solves for ``E + J'J`` with a diagonal E (D,); None if that is not positive."""
         C = self._triangle(E)
         return None if C is None else lambda b: dpotrs(C, b)[0]
 
     def inverse(self, alpha: float, shares: Array, responses: Array) -> tuple[float, float]:
+        """Of the inverse A of ``alpha shares + J'J``: a trace, and its logarithmic determinant.
+
+        The trace is that of A with shares, and of ``responses A responses'`` for responses (n, D).
+        """
         rounding = len(shares) * ROUNDING * float(self.diagonal.max())
         C = self._triangle(alpha * shares + rounding)
         assert C is not None
@@ -79,7 +66,7 @@ class Dense(NamedTuple):
 
 
 class Dual(NamedTuple):
-    """The Jacobian itself, of fewer rows than columns."""
+    """The Jacobian itself, J (rows, D), of fewer rows than columns; it answers the same."""
 
     J: Array
 
@@ -118,7 +105,7 @@ class Dual(NamedTuple):
 
 
 def damped_step(
-    theta: Array, here: Curved, g: Array, ridge: Array, damping: float, radius: float
+    theta: Array, here: Dense | Dual, g: Array, ridge: Array, damping: float, radius: float
 ) -> tuple[Array, float]:
     """``_step_kernels.damped_step``, which says what it is, of many weights."""
     diagonal, multiplier = here.diagonal + ridge, 0.0

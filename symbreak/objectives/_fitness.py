@@ -98,50 +98,36 @@ class _Judge:
     def __call__(self, thetas: Array, seed: int | None) -> tuple[Array, list[str]]:
         """Fitness (n,) of networks, NaN where there is none, and why."""
         if self.vectorized:
-            return self._all(thetas, seed)
-        judged = [self._one(theta, seed) for theta in thetas]
-        return np.array([value for value, _ in judged]), [why for _, why in judged if why]
+            return self._judged(thetas, len(thetas), seed)
+        parts = [self._judged(theta, 1, seed) for theta in thetas]
+        return np.concatenate([values for values, _ in parts]), [w for _, why in parts for w in why]
 
-    def _call(self, theta: Array, seed: int | None) -> tuple[Any, str]:
+    def _judged(self, theta: Array, n: int, seed: int | None) -> tuple[Array, list[str]]:
+        """The same of one call of the function."""
         network = Network(theta.copy(), self.topology, self.inputs)
         limit = _time_limit(self.timeout)
         try:
             with limit:
-                given = (network,) if seed is None else (network, seed)
-                return self.function(*given), ""
+                value = self.function(*(network,) if seed is None else (network, seed))
         except (Exception, SystemExit) as error:  # a simulator that gives up ends but itself
             if self.raises:
                 raise
-            return None, f"{type(error).__name__}: {error}"
-
-    def _one(self, theta: Array, seed: int | None) -> tuple[float, str]:
-        value, why = self._call(theta, seed)
-        if why:
-            return math.nan, why
+            return np.full(n, math.nan), [f"{type(error).__name__}: {error}"] * n
         try:
-            number = float(np.asarray(() if value is None else value, np.float64).reshape(()))
+            values = np.array(() if value is None else value, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(
-                f"the fitness must be one number for a network, got {shown(value)}; "
-                "a function of whole populations needs vectorized=True."
-            ) from None
-        return number, "" if math.isfinite(number) else f"not finite: {number}"
-
-    def _all(self, thetas: Array, seed: int | None) -> tuple[Array, list[str]]:
-        value, why = self._call(thetas, seed)
-        n = len(thetas)
-        if why:
-            return np.full(n, math.nan), [why] * n
-        try:
-            values = np.array(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.empty(())
-        if values.shape != (n,):
+            values = np.empty(0)
+        if self.vectorized and values.shape != (n,):
             raise ValueError(
                 f"the fitness of a population must have shape (n,) = ({n},), a number for each "
                 f"network, got {shown(value)}."
             )
-        return values, [f"not finite: {v}" for v in values if not math.isfinite(v)]
+        if values.size != n:
+            raise ValueError(
+                f"the fitness must be one number for a network, got {shown(value)}; "
+                "a function of whole populations needs vectorized=True."
+            )
+        return values.reshape(n), [f"not finite: {v}" for v in values.flat if not math.isfinite(v)]
 
 
 class Fitness(Objective):

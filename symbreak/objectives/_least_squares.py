@@ -204,33 +204,17 @@ class LeastSquares(Objective):
             return self._errors(candidates)
 
     def _errors(self, candidates: Array) -> Array:
-        errors = np.empty(len(candidates))
+        errors, n = np.empty(len(candidates)), self.threads
         if self._pool is None:
-            self._fill(errors, candidates, 0)
-        else:
-            parts = np.array_split(np.arange(len(candidates)), self.threads)
-            jobs = [
-                self._pool.submit(
-                    self._fill, errors[p[0] : p[-1] + 1], candidates[p[0] : p[-1] + 1], t
-                )
-                for t, p in enumerate(parts)
-                if len(p)
-            ]
-            for job in jobs:
-                job.result()
+            self._fill(errors, candidates, self._scratch[0])
+        else:  # parts of an array are views of it
+            parts = np.array_split(errors, n), np.array_split(candidates, n)
+            list(self._pool.map(self._fill, *parts, self._scratch))
         return errors
 
-    def _fill(self, errors: Array, candidates: Array, thread: int) -> None:
-        _kernels.errors_into(
-            errors,
-            candidates,
-            self._sizes,
-            self._XT,
-            self._YT,
-            self._roots,
-            self._objective,
-            *self._scratch[thread],
-        )
+    def _fill(self, errors: Array, candidates: Array, scratch: tuple[Array, ...]) -> None:
+        data = (self._sizes, self._XT, self._YT, self._roots, self._objective)
+        _kernels.errors_into(errors, candidates, *data, *scratch)
 
     def _new_scratch(self) -> tuple[Array, Array, Array]:
         sizes = self.problem.topology.sizes
@@ -255,12 +239,10 @@ class LeastSquares(Objective):
         """
         check_finite("theta", check_theta(theta, self.topology.dim))
         problem, scale = self.problem, self.class_scale
-        if output_weights is None:
-            vector, V = self.evaluated(theta)[0], None
-        else:
+        if output_weights is not None:
             vector, V = np.array(theta), output_weights * scale
-        if V is None:
-            train, shift = problem.train, problem.output_shift
+        else:
+            train, shift, vector = problem.train, problem.output_shift, self.evaluated(theta)[0]
             A = network.hidden_outputs(vector, problem.topology, train.X, shift=shift)
             check_finite("the hidden outputs of theta", A)
             V = network.fit_output_weights(

@@ -85,7 +85,7 @@ def test_runs_on_a_file_that_was_divided_otherwise_are_refused(tmp_path, monkeyp
     with monkeypatch.context() as before:
         for module in ("_spec", "_identity"):
             before.setattr(f"symbreak.experiments.{module}.DIVISION_VERSION", 1)
-        before.setattr("symbreak.problems._division.stream", lambda seed, _: stream(seed, "before"))
+        before.setattr("symbreak.problems._files.stream", lambda seed, _: stream(seed, "before"))
         path = add(tmp_path / "a.db", text, folder=tmp_path)
     problem_of.cache_clear()
     new = StudySpec.parse(text, folder=tmp_path)

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from symbreak.cli import _study, _study_view, app
-from symbreak.cli._study_view import (
+from symbreak.cli import _study, app
+from symbreak.cli._study import (
     MEASURE_AT_MOST,
     MEASURE_FOR,
     MEASURE_SHARE,
@@ -94,9 +94,9 @@ def test_what_an_earlier_start_had_done_is_not_taken_for_speed(spec):
 
 
 def test_a_piped_study_prints_a_line_now_and_then(spec, monkeypatch, capsys):
-    monkeypatch.setattr(_study_view, "console", Console(file=sys.stdout, width=60))
+    monkeypatch.setattr(_study, "console", Console(file=sys.stdout, width=60))
     times = iter([0.0, 1.0, 11.0, 12.0, 22.0])
-    monkeypatch.setattr(_study_view.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(_study.time, "monotonic", lambda: next(times))
     with StudyView(spec, counts(spec), set()) as view:
         for run in runs_of(spec, "sinc2d")[:4]:
             view.hear(Update(run, "finished", 1000, 0.5))
@@ -108,7 +108,7 @@ def test_a_piped_study_prints_a_line_now_and_then(spec, monkeypatch, capsys):
 @pytest.mark.parametrize("width", [60, 120])
 def test_the_bars_fit_the_terminal(spec, monkeypatch, width):
     console = Console(width=width, force_terminal=True, record=True)
-    monkeypatch.setattr(_study_view, "console", console)
+    monkeypatch.setattr(_study, "console", console)
     view = StudyView(spec, counts(spec), set())
     for run in runs_of(spec, "sinc2d"):
         view.hear(Update(run, "finished", 1000, 0.00123456))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from symbreak.problems._division import MIN_TRAINING, PARTS, class_quotas, divide
+from symbreak.problems._files import MIN_TRAINING, PARTS, class_quotas, divide
 
 shares = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.25, 1 / 3, 0.4])
 

@@ -98,7 +98,7 @@ def write_tables(results: Results, folder: Path) -> None:
     _write(folder / "results.csv", runs.to_csv(index=False))
     _write(folder / "table.md", _tables.markdown_table(results))
     _write(folder / "table.tex", _tables.latex_table(results))
-    _write(folder / "table.csv", _tables.csv_table(results))
+    _write(folder / "table.csv", results.summary.to_csv(index=False))
 
 
 def _write(path: Path, text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,7 +25,6 @@ from symbreak.experiments._identity import differences
 from symbreak.experiments._run import own_names
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._study import built_in_text
-from symbreak.inspection import scores
 from symbreak.models import Model
 from symbreak.problems import Problem, load_problem, problem_names
 
@@ -59,26 +57,6 @@ class Fit:
             return ""
         words = f"Inputs: {', '.join(inputs)}"
         return words + (f"; targets: {', '.join(targets)}." if targets else ".")
-
-    def qualities(self) -> list[dict[str, Any]]:
-        """How good the network is on each part of the data, in numbers people know.
-
-        For regression and autoencoding, the coefficient of determination (the mean over targets),
-        and with a single target the root mean squared error in its units. For classification, the
-        share of samples that are classified right.
-        """
-        rows = []
-        for name, score in scores(self.model, self.problem).items():
-            row: dict[str, Any] = {"part": name, "samples": score.n}
-            known = np.isfinite(score.r2)  # not where a target is constant
-            if self.model.classes:
-                row["right"] = 1 - score.error
-            elif known.any():
-                row["r2"] = float(score.r2[known].mean())
-            if len(score.rmse) == 1:
-                row["rmse"] = float(score.rmse[0])
-            rows.append(row)
-        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,13 +242,10 @@ class Results:
     @cached_property
     def missing(self) -> pd.DataFrame:
         """Planned runs that are not finished: problem, method, missing, planned."""
-        planned = Counter((run.problem, run.method) for run in self.planned.values())
-        missing = Counter((run.problem, run.method) for run in self._unfinished)
-        rows = [
-            {"problem": printable(p), "method": m, "missing": n, "planned": planned[p, m]}
-            for (p, m), n in missing.items()
-        ]
-        return pd.DataFrame(rows, columns=["problem", "method", "missing", "planned"])
+        columns, left = ["problem", "method", "missing"], {run.key for run in self._unfinished}
+        rows = [(printable(r.problem), r.method, r.key in left) for r in self.planned.values()]
+        by = pd.DataFrame(rows, columns=columns).groupby(columns[:2], sort=False)["missing"]
+        return by.agg(missing="sum", planned="size").query("missing > 0").reset_index()
 
     @cached_property
     def planned(self) -> dict[str, RunSpec]:
@@ -313,10 +288,7 @@ def printable(text: str) -> str:
 
 def _printable_names(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame whose problems and methods can be printed."""
-    columns = [name for name in ("problem", "method") if name in frame]
-    names = {
-        name: frame[name].map({n: printable(n) for n in frame[name].unique()}) for name in columns
-    }
+    names = {name: frame[name].map(printable) for name in ("problem", "method") if name in frame}
     return frame.assign(**names)
 
 

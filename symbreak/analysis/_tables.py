@@ -13,14 +13,16 @@ import pandas as pd
 
 from symbreak.analysis._results import Fit, Results
 from symbreak.analysis._targets import KEYS
+from symbreak.inspection import scores
 
 Row = Mapping[str, Any]
 #: A heading, and the text or column below it.
-Columns = Mapping[str, str | Callable[[Row], str]]
+Columns = dict[str, str | Callable[[Row], str]]
 
 
 def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
     """The tables of a problem: title, text, columns and rows; empty ones are left out."""
+    times = results.running_times.merge(results.speed_ups, "left", on=KEYS)
     for title, text, frame, columns in (
         (
             "Which of two is better, of all methods?",
@@ -53,7 +55,7 @@ def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
             "Evaluations of all runs until they reach the target or end, divided by the number of "
             "runs that reach it; and how many times fewer than the plain method of the family "
             "needs that is.",
-            results.running_times.merge(results.speed_ups, "left", on=KEYS),
+            times,
             _TIMES,
         ),
     ):
@@ -65,19 +67,14 @@ def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
 def error_table(results: Results, problem: str) -> dict[str, Any]:
     """All methods on a problem, the smallest mean first, each tested against that one."""
     part = results.summary[results.summary["problem"] == problem].sort_values("mean")
-    columns: dict[str, str | Callable[[Row], str]] = {
-        "method": "method",
-        "mean error": "mean",
-        "deviation": "std",
-        "median": "median",
-        "middle half": _interval("q1", "q3"),
-        "runs": "n",
+    columns: Columns = {
+        **{"method": "method", "mean error": "mean", "deviation": "std", "median": "median"},
+        **{"middle half": _interval("q1", "q3"), "runs": "n"},
     }
-    tests = against_best(results, problem)
     words = ""
-    if tests:
-        columns |= {"p": lambda row: tests.get(row["method"], ("", ""))[0]}
-        columns |= {"first is better": lambda row: tests.get(row["method"], ("", ""))[1]}
+    if tests := against_best(results, problem):
+        columns["p"] = lambda row: tests.get(row["method"], ("", ""))[0]
+        columns["first is better"] = lambda row: tests.get(row["method"], ("", ""))[1]
         overall = results.all_tests[0].set_index("problem").loc[problem, "p"]
         words = (
             "p: rank-sum test against the first, with Holm's correction over all pairs of methods; "
@@ -101,14 +98,24 @@ def against_best(results: Results, problem: str) -> dict[str, tuple[str, str]]:
 
 
 def quality_table(fit: Fit) -> dict[str, Any]:
-    """How good the best network is on each part of the data."""
-    rows = pd.DataFrame(fit.qualities())
-    columns = {"data": "part", "samples": "samples"}
-    names = {"R²": "r2", "root mean squared error": "rmse", "classified right": "right"}
-    columns |= {heading: name for heading, name in names.items() if name in rows}
-    for name in {"r2", "rmse", "right"} & set(rows):
-        rows[name] = [f"{value:.4g}" for value in rows[name]]
-    return _table(rows, columns)
+    """How good the best network is on each part of the data, in numbers people know.
+
+    For regression and autoencoding, the coefficient of determination (the mean over targets),
+    and with a single target the root mean squared error in its units. For classification, the
+    share of samples that are classified right.
+    """
+    rows = []
+    for part, score in scores(fit.model, fit.problem).items():
+        row: dict[str, Any] = {"data": part, "samples": score.n}
+        known = score.r2[np.isfinite(score.r2)]  # not where a target is constant
+        if fit.model.classes:
+            row["classified right"] = f"{1 - score.error:.4g}"
+        elif len(known):
+            row["R²"] = f"{known.mean():.4g}"
+        if len(score.rmse) == 1:
+            row["root mean squared error"] = f"{score.rmse[0]:.4g}"
+        rows.append(row)
+    return _table(pd.DataFrame(rows), {name: name for row in rows for name in row})
 
 
 def text_of(value: object) -> str:
@@ -164,28 +171,17 @@ def _or(words: str, column: str) -> Callable[[Row], str]:
 
 
 _KRUSKAL: Columns = {
-    "family": "family",
-    "statistic": "statistic",
-    "p-value": "p",
-    "significant": "significant",
-    "note": "note",
+    **{"family": "family", "statistic": "statistic", "p-value": "p"},
+    **{"significant": "significant", "note": "note"},
 }
 _PAIRS: Columns = {
-    "first": "a",
-    "second": "b",
-    "p-value": "p",
-    "p-value after Holm": "p_holm",
-    "chance that the first is better": "a12",
-    "significant": "significant",
-    "better": "better",
-    "note": "note",
+    **{"first": "a", "second": "b", "p-value": "p", "p-value after Holm": "p_holm"},
+    **{"chance that the first is better": "a12", "significant": "significant"},
+    **{"better": "better", "note": "note"},
 }
 _IDEAL: Columns = {
-    "family": "family",
-    "ratio": "ratio",
-    "95 % interval": _interval("low", "high"),
-    "verdict": "verdict",
-    "note": "note",
+    **{"family": "family", "ratio": "ratio", "95 % interval": _interval("low", "high")},
+    **{"verdict": "verdict", "note": "note"},
 }
 _TIMES: Columns = {
     "method": "method",
@@ -234,11 +230,6 @@ def latex_table(results: Results) -> str:
     begin = rf"\begin{{tabular}}{{l{'c' * len(results.lineup.members)}}}"
     lines = [begin, r"\hline", head, r"\hline", *rows, r"\hline", r"\end{tabular}"]
     return "\n".join(lines) + "\n"
-
-
-def csv_table(results: Results) -> str:
-    """All numbers behind the table, a row per problem and method."""
-    return results.summary.to_csv(index=False)
 
 
 def _escape_markdown(text: str) -> str:

@@ -59,8 +59,9 @@ class CrossEntropy:
         V, ridge = self._output_weights(x), alpha / self.weight * self._held * x
         log_p = log_softmax(outputs[-1] @ V)
         error = self._share[:, None] * (np.exp(log_p) - self._Y)
-        gradients = [outputs[-1].T @ error]
-        gradients += self._backward(x, outputs, sums, error @ V[: self._net.hidden[-1]].T)
+        deltas = self._deltas(x, outputs, sums, error @ V[: self._net.hidden[-1]].T)
+        inputs = map(_with_ones, reversed(outputs[:-1]))
+        gradients = [outputs[-1].T @ error, *(d.T @ a for d, a in zip(deltas, inputs, strict=True))]
         gradient = np.concatenate([g.ravel() for g in reversed(gradients)])
         return self._mean(log_p) + 0.5 * float(ridge @ x), gradient + ridge
 
@@ -70,16 +71,14 @@ class CrossEntropy:
         """Minimise from a vector on, for as many iterations as ``may_go_on`` allows."""
         from scipy.optimize import minimize  # takes long to load
 
-        def objective(x: Array) -> tuple[float, Array]:
-            return self(x, alpha)
-
         def ask(xk: Array) -> None:
             if not may_go_on():
                 raise StopIteration
 
         found = minimize(
-            objective,
+            self,
             start,
+            args=(alpha,),
             jac=True,
             method="L-BFGS-B",
             callback=ask,
@@ -146,12 +145,6 @@ class CrossEntropy:
             deltas.append(d * net.activation.df(sums[i], a))
             d = deltas[-1] @ layers[i][:, :-1]
         return deltas
-
-    def _backward(self, x: Array, outputs: list[Array], sums: list[Array], d: Array) -> list[Array]:
-        inputs = reversed(outputs[:-1])
-        deltas = self._deltas(x, outputs, sums, d)
-        pairs = zip(deltas, inputs, strict=True)
-        return [delta.T @ _with_ones(a) for delta, a in pairs]
 
     def _per_sample(self, x: Array, outputs: list[Array], sums: list[Array], d: Array) -> Array:
         """Derivatives (K, D) by theta of what has derivatives ``d`` by the last hidden layer."""

@@ -391,16 +391,9 @@ def prepare_kernels() -> None:
     rows, buffer = np.zeros((1, _kernels.PADDING)), np.zeros((1, _kernels.SAMPLE_BLOCK))
     with notice_of_compilation(_kernels.errors_into):
         _kernels.errors_into(
-            np.zeros(1),
-            np.zeros((1, 2)),
-            np.ones(3, dtype=np.int64),
-            rows,
-            rows,
-            np.ones(1),
+            *(np.zeros(1), np.zeros((1, 2)), np.ones(3, dtype=np.int64), rows, rows, np.ones(1)),
             _kernels.Objective(1, 1.0, 0, 0, False, False, False, 0.0),
-            buffer,
-            buffer.copy(),
-            np.zeros((2, _kernels.PADDING)),
+            *(buffer, buffer.copy(), np.zeros((2, _kernels.PADDING))),
         )
 
 

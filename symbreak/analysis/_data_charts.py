@@ -63,9 +63,9 @@ def problem_chart(problem: Problem) -> alt.TopLevelMixin:
     return styled(_data_and_fit(problem, None).properties(title=title))
 
 
-def fit_chart(problem: Problem, model: Model) -> alt.TopLevelMixin:
+def fit_chart(problem: Problem, model: Model, name: str) -> alt.TopLevelMixin:
     """The data and the fit: a curve, two fields, regions of classes, or predicted against true."""
-    title = titled("Data and best fit", problem.name)
+    title = titled("Data and best fit", name)
     return styled(_data_and_fit(problem, model).properties(title=title))
 
 

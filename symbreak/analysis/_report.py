@@ -198,7 +198,7 @@ def _problem(results: Results, number: int, name: str, figures: Figures) -> dict
         "fit": fit
         and figures.add(
             f"{label}-fit",
-            fit_chart(fit.problem, fit.model),
+            fit_chart(fit.problem, fit.model, name),
             f"The best network is that of {fit.method}, repetition {fit.repetition}.",
         ),
         "quality": fit and _tables.quality_table(fit),

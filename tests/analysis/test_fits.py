@@ -43,7 +43,7 @@ def fit_of(problem, seed=0):
 
 
 def chart_of(fit):
-    return fit_chart(fit.problem, fit.model)
+    return fit_chart(fit.problem, fit.model, fit.problem.name)
 
 
 @pytest.mark.parametrize(("name", "marks"), KINDS.items())

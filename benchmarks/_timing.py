@@ -64,13 +64,17 @@ def use_one_thread() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def interleaved(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Array]:
+def interleaved(
+    tasks: Mapping[str, Callable[[], object]],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, Array]:
     """Seconds per call of each task, (repeats,); the tasks take turns."""
     calls = {name: _calls_needed(task) for name, task in tasks.items()}
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(repeats):
         for name, task in tasks.items():
-            seconds[name].append(_seconds(task, calls[name]) / calls[name])
+            seconds[name].append(_seconds(task, calls[name], clock) / calls[name])
     return {name: np.array(values) for name, values in seconds.items()}
 
 
@@ -79,11 +83,13 @@ def _calls_needed(task: Callable[[], object]) -> int:
     return max(1, round(MIN_SECONDS / _seconds(task, 1)))
 
 
-def _seconds(task: Callable[[], object], calls: int) -> float:
-    started = time.perf_counter()
+def _seconds(
+    task: Callable[[], object], calls: int, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    started = clock()
     for _ in range(calls):
         task()
-    return time.perf_counter() - started
+    return clock() - started
 
 
 def median_ratio(seconds: Array, others: Array) -> float:

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symbreak._kernels import _activate, _tanh
+from symbreak._kernels import _tanh
 from symbreak._support.checks import Array, IntArray, check_count, check_kind, check_theta, unknown
 from symbreak._support.compile import compiled, inlined, notice_of_compilation
 from symbreak.objectives import Fitness, Network
+from symbreak.objectives._network import outputs
 from symbreak.problems import Scaling
 from symbreak.topology import Topology
 
 _BALANCE, _SWING_UP, _ACROBOT = range(3)
-_TANH = 0  # the activation's code
 
 #: Of the cart and its poles (Gomez, Schmidhuber & Miikkulainen, 2008), in SI units.
 GRAVITY, CART, FORCE = 9.8, 1.0, 10.0
@@ -227,7 +227,7 @@ def _episode(theta: Array, net: _Net, task: _Task, states: Array) -> float:
             for i in range(len(s)):
                 states[t, i] = s[i]
         _observe(s, task, x)
-        u = _tanh(_output(theta, net, x, y))
+        u = _tanh(outputs(theta, net.sizes, net.activation, net.biases, x, y)[0])
         for _ in range(task.substeps):
             _advance(s, u, task, work)
         if task.kind == _ACROBOT:
@@ -267,30 +267,6 @@ def _observe(s: Array, task: _Task, x: Array) -> None:
         x[4], x[5] = s[2], s[3]
     for i in range(len(task.scale)):
         x[i] /= task.scale[i]
-
-
-@inlined
-def _output(theta: Array, net: _Net, x: Array, y: Array) -> float:
-    """The first output of a complete network for the input in ``x``; both arrays are scratch."""
-    p, last = 0, len(net.sizes) - 1
-    for h in range(1, last + 1):
-        fan_in, n_neurons = net.sizes[h - 1], net.sizes[h]
-        for n in range(n_neurons):
-            z = 0.0
-            for i in range(fan_in):
-                z += theta[p + i] * x[i]
-            p += fan_in
-            if net.biases:
-                z += theta[p]
-                p += 1
-            y[n] = z
-        if h < last and net.activation == _TANH:
-            for n in range(n_neurons):
-                y[n] = _tanh(y[n])
-        elif h < last:
-            _activate(y[:n_neurons], net.activation)
-        x, y = y, x
-    return x[0]
 
 
 @_compiled

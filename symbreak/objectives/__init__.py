@@ -1,8 +1,9 @@
 """What a training minimises: errors of networks on data, or any other errors of networks."""
 
 from symbreak.objectives._base import Objective
-from symbreak.objectives._fitness import Fitness, Network
+from symbreak.objectives._fitness import Fitness
 from symbreak.objectives._least_squares import LeastSquares
+from symbreak.objectives._network import Network
 
 __all__ = [
     "Fitness",

@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from symbreak._support.checks import (
     Array,
@@ -32,6 +30,7 @@ from symbreak._support.checks import (
 )
 from symbreak.models import Model
 from symbreak.objectives._base import Objective
+from symbreak.objectives._network import Network
 from symbreak.problems import Scaling
 from symbreak.topology import Topology
 
@@ -41,47 +40,6 @@ PARTS = 16
 #: Seeds of generations are below this, those of the last judgement from here on: all are integers
 #: of 31 bits, which any generator takes.
 FRESH = 2**30
-
-
-class Network:
-    """A complete network to be judged, or n of them; light enough to be called in a loop.
-
-    ``network(observation)`` takes (d,) to an action (q,), or (K, d) to (K, q); n networks take
-    (n, d), one observation each, to (n, q). Actions are weighted sums, with no bounds of their own.
-
-    Attributes:
-        theta: Its parameters (D,), or those of n networks (n, D).
-    """
-
-    def __init__(self, theta: Array, topology: Topology, inputs: Scaling | None = None) -> None:
-        self.theta, self.topology, self._inputs = theta, topology, inputs
-        self._f = topology.activation.f
-
-    @cached_property
-    def _layers(self) -> list[tuple[Array, Array | None]]:
-        """Weights and biases of each layer; compiled code needs none of them."""
-        net = self.topology
-        return [
-            (layer[..., :n], layer[..., n] if net.biases else None)
-            for layer, n in zip(net.layers(self.theta), net.sizes[:-1], strict=True)
-        ]
-
-    def __call__(self, observation: ArrayLike) -> Array:
-        """The action for an observation."""
-        a = np.asarray(observation, dtype=np.float64)
-        if a.shape[-1:] != (self.topology.n_inputs,):
-            raise ValueError(
-                f"an observation must have shape (d,) = ({self.topology.n_inputs},) for a "
-                f"{self.topology} network, got {a.shape}."
-            )
-        if self._inputs is not None:
-            a = (a - self._inputs.mean) / self._inputs.scale
-        last = len(self._layers) - 1
-        for i, (W, bias) in enumerate(self._layers):
-            a = a @ W.T if W.ndim == 2 else np.einsum("nij,nj->ni", W, a)
-            a = a if bias is None else a + bias
-            a = a if i == last else self._f(a)
-        return a
 
 
 @dataclass(frozen=True)

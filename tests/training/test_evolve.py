@@ -14,8 +14,10 @@ import pytest
 from symbreak import Model, Run, Topology, evolve, train
 from symbreak._support.state import load_state, save_state
 from symbreak._support.workers import WorkerProcesses
+from symbreak.activations import ACTIVATIONS
 from symbreak.objectives import Fitness, Network
 from symbreak.optimizers import CMAES
+from symbreak.problems import Scaling
 from symbreak.symmetry import AssignmentBreaking
 from symbreak.training import _evolve
 
@@ -204,6 +206,21 @@ def test_what_is_no_fitness_is_refused():
 def test_what_is_no_executor_is_refused(begin):
     with pytest.raises(ValueError, match=r"executor must be a concurrent\.futures\.Executor"):
         begin()
+
+
+@pytest.mark.parametrize("biases", [True, False])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_a_network_says_of_one_observation_what_it_says_of_many(activation, biases):
+    net = Topology((2, 4, 3, 2), activation, outputs="searched", biases=biases)
+    inputs = Scaling(np.array([0.5, -1.0]), np.array([2.0, 3.0]))
+    network = Network(np.random.default_rng(2).normal(size=net.dim), net, inputs)
+    assert np.allclose([network(x) for x in X], network(X), rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize(("outputs", "size"), [("searched", 12), ("solved", 9)])
+def test_a_network_that_lacks_parameters_is_refused(outputs, size):
+    with pytest.raises(ValueError, match="parameters, got Topology"):
+        Network(np.zeros(size), Topology((2, 3, 1), outputs=outputs))([1.0, 2.0])
 
 
 def test_an_observation_of_the_wrong_size_is_refused():

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from symbreak._support.checks import Array, check_folder
 from symbreak._support.words import counted
 from symbreak._support.writing import write_bytes, write_text
-from symbreak.cli._console import check_results, console, draw, file_option, shown
+from symbreak.cli._console import argument, check_results, console, draw, file_option, option, shown
 from symbreak.models import Model
 from symbreak.problems._array_tables import read_arrays
 from symbreak.symmetry import networks
@@ -22,18 +21,14 @@ MAX_NEURONS = 16
 
 
 def compare_command(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILES", help="Networks, all .json or all .npz files.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Save the aligned networks in this folder, by their names.")
-    ] = None,
+    files: Annotated[list[Path], argument("FILES", "Networks, all .json or all .npz files.")],
+    out: Annotated[Path | None, option("FOLDER", "Save the networks there, aligned")] = None,
     plot: Annotated[Path | None, file_option("Draw which neuron is which")] = None,
     activation: Annotated[
-        str | None, typer.Option(help="Of the hidden layers, e.g. relu; needed for .npz files.")
+        str | None, option("NAME", "Of the hidden layers, as relu; needed for .npz files")
     ] = None,
     layout: Annotated[
-        str, typer.Option(help="auto, inputs-by-outputs or outputs-by-inputs.")
+        str, option("LAYOUT", "auto, inputs-by-outputs or outputs-by-inputs")
     ] = "auto",
 ) -> None:
     """Say which neuron of a network is which of the first's, and what has changed.

@@ -57,24 +57,48 @@ OPTIONS = {
     "vectorized": "--vectorized",
 }
 
-Imports = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--import",
-        metavar="MODULE",
-        help="A module that adds your methods or problems; repeatable.",
-    ),
-]
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="What train --out saved, a .json file.")
-]
+
+def option(metavar: str | None, what: str, *flags: str, panel: str | None = None) -> Any:
+    """An option: what its value is called, what it is for, and its names if not its argument's."""
+    return typer.Option(*flags, metavar=metavar, help=what, rich_help_panel=panel)
 
 
 def file_option(what: str, suffixes: Sequence[str] = CHART_FORMATS) -> Any:
     """An option for a file to write."""
-    return typer.Option(metavar="FILE", help=f"{what} ({', '.join(suffixes)})")
+    return option("FILE", f"{what} ({', '.join(suffixes)})")
 
 
+def argument(metavar: str, what: str) -> Any:
+    """An argument: what it is called, and what it is."""
+    return typer.Argument(metavar=metavar, help=what)
+
+
+Names = list[str] | None
+Imports = Annotated[
+    Names, option("MODULE", "A module that adds your methods or problems; repeatable", "--import")
+]
+ModelFile = Annotated[Path, argument("MODEL", "What train --out saved, a .json file.")]
+Header = Annotated[
+    bool | None,
+    option(None, "Does the file name its columns? (default: recognised)", panel="Data file"),
+]
+Encoding = Annotated[
+    str | None, option("NAME", "Of a text file, as cp1252 (default: utf-8)", panel="Data file")
+]
+Evaluations = Annotated[
+    int | None,
+    option(
+        "N",
+        "At most (default: the problem's; for a file what takes seconds)",
+        "--evaluations",
+        "-n",
+    ),
+]
+MaxTime = Annotated[float | None, option("SECONDS", "At most, for each method", "--time")]
+Seed = Annotated[int, option("N", "Of the search; the same gives the same result")]
+PopulationSize = Annotated[
+    int | None, option("N", "Candidates per generation (default: the problem's)")
+]
 Out = Annotated[Path | None, file_option("Save the model", (".json",))]
 Page = Annotated[Path | None, file_option("Write a page on the model", (".html",))]
 

@@ -11,15 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from symbreak import METHODS, Topology, evolve
 from symbreak._support.checks import check_choice, check_count, unknown
 from symbreak._support.progress import progress_bar
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.workers import WorkerProcesses
 from symbreak.cli._console import (
+    Evaluations,
+    MaxTime,
     Out,
+    PopulationSize,
+    Seed,
+    argument,
     check_out,
     check_results,
     console,
@@ -27,6 +30,7 @@ from symbreak.cli._console import (
     file_option,
     import_here,
     in_shell_words,
+    option,
     shell_words,
     shown,
     warn,
@@ -37,52 +41,40 @@ from symbreak.environments import Environment, environment_fitness
 from symbreak.objectives import Fitness
 from symbreak.training import Progress
 
-_OWN = partial(typer.Option, rich_help_panel="Function of yours")
-_NETWORK = partial(typer.Option, rich_help_panel="Network")
+_own = partial(option, panel="Function of yours")
+_net = partial(option, panel="Network")
 
 
 @shell_words()
 def evolve_command(
     source: Annotated[
         str,
-        typer.Argument(
-            metavar="PROBLEM_OR_FUNCTION",
-            help=f"One of {', '.join(CONTROL)}; an environment of Gymnasium, as Acrobot-v1; or a "
+        argument(
+            "PROBLEM_OR_FUNCTION",
+            f"One of {', '.join(CONTROL)}; an environment of Gymnasium, as Acrobot-v1; or a "
             "function of a network, as module:function.",
         ),
     ],
-    inputs: Annotated[int | None, _OWN(metavar="N", help="Numbers that a network sees")] = None,
-    outputs: Annotated[int, _OWN(metavar="N", help="Numbers that it says")] = 1,
-    maximize: Annotated[bool, _OWN("--maximize", help="Higher is better")] = False,
-    noisy: Annotated[bool, _OWN("--noisy", help="It takes a seed as its second argument")] = False,
-    vectorized: Annotated[bool, _OWN("--vectorized", help="It judges whole populations")] = False,
-    timeout: Annotated[float | None, _OWN(metavar="SECONDS", help="For a network")] = None,
+    inputs: Annotated[int | None, _own("N", "Numbers that a network sees")] = None,
+    outputs: Annotated[int, _own("N", "Numbers that it says")] = 1,
+    maximize: Annotated[bool, _own(None, "Higher is better", "--maximize")] = False,
+    noisy: Annotated[bool, _own(None, "Its second argument is a seed", "--noisy")] = False,
+    vectorized: Annotated[bool, _own(None, "It judges whole populations", "--vectorized")] = False,
+    timeout: Annotated[float | None, _own("SECONDS", "For a network")] = None,
     hidden: Annotated[
-        str | None, _NETWORK(metavar="SIZES", help="Of hidden layers, as 5,3 (default: 6 or 8)")
+        str | None, _net("SIZES", "Of hidden layers, as 5,3 (default: 6 or 8)")
     ] = None,
-    activation: Annotated[str, _NETWORK(metavar="NAME", help="Of hidden neurons")] = "tanh",
-    biases: Annotated[bool, _NETWORK("--biases/--no-biases", help="Of all neurons")] = True,
-    method: Annotated[
-        str, typer.Option("--method", "-m", metavar="METHOD", help="auto is CMA-ES-IPOP")
-    ] = "auto",
-    target: Annotated[
-        float | None, typer.Option(metavar="FITNESS", help="At which to stop (default: solved)")
-    ] = None,
-    evaluations: Annotated[
-        int | None, typer.Option("--evaluations", "-n", metavar="N", help="At most (100,000)")
-    ] = None,
-    max_time: Annotated[
-        float | None, typer.Option("--time", metavar="SECONDS", help="At most")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same result")] = 0,
-    population_size: Annotated[
-        int | None, typer.Option(metavar="N", help="Candidates per generation, or the first one")
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(metavar="N", help="Processes that judge; the result is the same")
-    ] = 1,
+    activation: Annotated[str, _net("NAME", "Of hidden neurons")] = "tanh",
+    biases: Annotated[bool, _net(None, "Of all neurons")] = True,
+    method: Annotated[str, option("METHOD", "auto is CMA-ES-IPOP", "--method", "-m")] = "auto",
+    target: Annotated[float | None, option("FITNESS", "At which to stop (default: solved)")] = None,
+    evaluations: Evaluations = None,
+    max_time: MaxTime = None,
+    seed: Seed = 0,
+    population_size: PopulationSize = None,
+    workers: Annotated[int, option("N", "Processes that judge; the result is the same")] = 1,
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep the state there, and go on from it")
+        Path | None, option("FILE", "Keep the state there, and go on from it")
     ] = None,
     out: Out = None,
     plot: Annotated[Path | None, file_option("Draw fitness and states")] = None,

@@ -9,7 +9,7 @@ import typer
 
 from symbreak._support.checks import check_choice
 from symbreak._support.writing import write_bytes
-from symbreak.cli._console import ModelFile, check_out, console, shown
+from symbreak.cli._console import ModelFile, check_out, console, option, shown
 from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
 from symbreak.models import Model
 
@@ -19,17 +19,11 @@ SUFFIXES = {"c": ".c", "python": ".py", "onnx": ".onnx", "latex": ".tex", "excel
 def export_command(
     model: ModelFile,
     to: Annotated[str, typer.Option(help="c, python, onnx, latex or excel.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The file to write (default: the model's name)")
-    ] = None,
-    name: Annotated[str, typer.Option(help="What all names in C begin with.")] = "model",
-    real: Annotated[str, typer.Option(help="double, or float for small processors, in C.")] = (
-        "double"
-    ),
+    out: Annotated[Path | None, option("FILE", "To write (default: the model's name)")] = None,
+    name: Annotated[str, option("NAME", "What all names in C begin with")] = "model",
+    real: Annotated[str, option("TYPE", "double, or float for small processors, in C")] = "double",
     digits: Annotated[int, typer.Option(min=1, max=17, help="Of a number in LaTeX.")] = 5,
-    std: Annotated[
-        bool, typer.Option("--std", help="Write standard deviations too, in C and Python.")
-    ] = False,
+    std: Annotated[bool, option(None, "Standard deviations too, in C and Python", "--std")] = False,
 ) -> None:
     """Write a model as C99, Python, ONNX, a formula in LaTeX or a workbook for Excel.
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from rich.table import Table as Lines
 
 from symbreak._support.words import few
@@ -17,6 +16,7 @@ from symbreak.cli._console import (
     console,
     draw,
     file_option,
+    option,
     plain,
     shown,
 )
@@ -44,9 +44,7 @@ MAX_INPUTS, MAX_NEURONS, MAX_TEXT = 20, 16, 40
 def inspect_command(
     model: ModelFile,
     plot: Annotated[Path | None, file_option("Draw the network with its weights")] = None,
-    data: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A table with its inputs and targets.")
-    ] = None,
+    data: Annotated[Path | None, option("FILE", "A table with its inputs and targets")] = None,
     page: Page = None,
 ) -> None:
     """Show a model: its network, where it came from, and how much each input matters.

@@ -20,7 +20,17 @@ from symbreak._support.checks import Array
 from symbreak._support.frames import choose_columns
 from symbreak._support.words import few
 from symbreak._support.writing import write_text
-from symbreak.cli._console import ModelFile, check_out, console, shown, split_names
+from symbreak.cli._console import (
+    Encoding,
+    Header,
+    ModelFile,
+    argument,
+    check_out,
+    console,
+    option,
+    shown,
+    split_names,
+)
 from symbreak.models import Model, check_coverage
 from symbreak.problems import read_table
 from symbreak.problems._tables import Table, check_known, to_floats
@@ -36,39 +46,23 @@ FILL_IN = "The model reads these columns: fill in the numbers, or leave the rows
 def predict_command(
     model: ModelFile,
     data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TABLE", help="A .csv, .csv.gz, .tsv, .xlsx, .parquet or .npz file."
-        ),
+        Path, argument("TABLE", "A .csv, .csv.gz, .tsv, .xlsx, .parquet or .npz file.")
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write this CSV file (default: standard output)"),
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "Write CSV there (default: stdout)")] = None,
     scores: Annotated[
-        bool, typer.Option("--scores", help="Write a score, or probability, of each class too.")
+        bool, option(None, "Add scores, or probabilities, of classes", "--scores")
     ] = False,
     interval: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Write the ends of intervals too that hold this share."),
+        float | None, option("SHARE", "Add ends of intervals with this share")
     ] = None,
-    header: Annotated[
-        bool | None, typer.Option(help="Whether the file names its columns (default: recognised)")
-    ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Write the columns of the file too, before predictions.")
-    ] = False,
-    key: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Write this column too, to join them; a,b for more"),
-    ] = None,
+    header: Header = None,
+    keep: Annotated[bool, option(None, "Add the columns of the file", "--keep")] = False,
+    key: Annotated[str | None, option("COLUMN", "Add this one, to join them; a,b for more")] = None,
     digits: Annotated[
         int | None,
         typer.Option(min=1, max=17, metavar="N", help="Of a number (default: as the file has)"),
     ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of a text file (default: utf-8)")
-    ] = None,
+    encoding: Encoding = None,
 ) -> None:
     """Predict the targets of new data, in the units of the training data.
 

@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from symbreak import Problem, load_problem, problem_names
 from symbreak._support.checks import check_count
 from symbreak.cli._console import (
     Imports,
+    argument,
     check_results,
     columns,
     console,
     draw,
     file_option,
     import_here,
+    option,
 )
 
 #: Where all columns fit beside each other.
@@ -27,11 +28,9 @@ TASKS = {"regression": "regress", "autoencoding": "autoenc", "classification": "
 
 
 def problems_command(
-    name: Annotated[
-        str | None, typer.Argument(metavar="PROBLEM", help="One problem; all of them if left.")
-    ] = None,
+    name: Annotated[str | None, argument("PROBLEM", "One problem; all of them if left.")] = None,
     plot: Annotated[Path | None, file_option("Draw the problem's data")] = None,
-    data_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the data.")] = 0,
+    data_seed: Annotated[int, option("N", "Seed of the data")] = 0,
     imports: Imports = None,
 ) -> None:
     """List the paper's problems and yours, or draw one."""

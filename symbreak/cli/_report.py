@@ -7,9 +7,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from symbreak.cli._console import console, say
+from symbreak.cli._console import argument, console, option, say
 
 if TYPE_CHECKING:
     from symbreak.analysis._report import Report
@@ -21,20 +19,13 @@ REFRESH = 10  # seconds between looks of an open page
 def report_command(
     stores: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="STORES", help="Stores such as study.db, and archives; reported together."
-        ),
+        argument("STORES", "Stores such as study.db, and archives; reported together."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the report; made if missing.")] = Path(
-        "report"
-    ),
-    figures: Annotated[
-        str, typer.Option(help="Formats of the figures: svg, png, pdf; or none.")
-    ] = "svg,pdf",
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    out: Annotated[Path, option("FOLDER", "For the report; made if missing")] = Path("report"),
+    figures: Annotated[str, option("FORMATS", "Of figures: svg, png, pdf; or none")] = "svg,pdf",
+    open_page: Annotated[bool, option(None, "Open the page in a browser", "--open")] = False,
     watch: Annotated[
-        bool,
-        typer.Option("--watch", help="Write it anew until the study is complete, or Ctrl-C."),
+        bool, option(None, "Write it anew until the study is complete, or Ctrl-C", "--watch")
     ] = False,
 ) -> None:
     """Turn stores, finished or still running, into a page with tables and figures."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from symbreak._support.words import counted
-from symbreak.cli._console import fail, say
+from symbreak.cli._console import argument, fail, say
 from symbreak.experiments import (
     Store,
     check_store,
@@ -24,15 +24,13 @@ app = typer.Typer(
     add_completion=False,
 )
 
-StorePath = Annotated[Path, typer.Argument(metavar="STORE", help="A store, such as study.db.")]
+StorePath = Annotated[Path, argument("STORE", "A store, such as study.db.")]
 
 
 @app.command()
 def merge(
-    target: Annotated[
-        Path, typer.Argument(metavar="STORE", help="Where to; made if it is missing.")
-    ],
-    sources: Annotated[list[Path], typer.Argument(metavar="STORES", help="The stores to join.")],
+    target: Annotated[Path, argument("STORE", "Where to; made if it is missing.")],
+    sources: Annotated[list[Path], argument("STORES", "The stores to join.")],
 ) -> None:
     """Join stores, such as those of shards; conflicting results are refused."""
     added = merge_stores(target, sources)
@@ -55,9 +53,7 @@ def check(store: StorePath) -> None:
 @app.command()
 def archive(
     store: StorePath,
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to; made if missing, else added to.")
-    ],
+    folder: Annotated[Path, argument("FOLDER", "Where to; made if missing, else added to.")],
 ) -> None:
     """Keep the results as small plain files that can be committed; a report reads them too."""
     with Store(store, create=False) as opened:

@@ -18,7 +18,16 @@ from rich.progress import BarColumn, Progress, TextColumn, track
 
 from symbreak._support.checks import check_count, check_real
 from symbreak._support.words import counted
-from symbreak.cli._console import Imports, columns, console, import_here, say
+from symbreak.cli._console import (
+    Imports,
+    Names,
+    argument,
+    columns,
+    console,
+    import_here,
+    option,
+    say,
+)
 from symbreak.experiments import Archive, Store, StudySpec, run_study
 from symbreak.experiments._driver import StudyResult, Update, missing_runs
 from symbreak.experiments._spec import relative_work, seconds_per_evaluation
@@ -33,39 +42,30 @@ WIDE = 90  # columns of a terminal with room for words
 
 
 def study_command(
-    study: Annotated[
-        str, typer.Argument(metavar="STUDY", help=f"A TOML file, or one of: {', '.join(BUILT_IN)}.")
-    ],
-    store: Annotated[Path, typer.Option(help="Where results go; made if missing.")] = Path(
-        "study.db"
-    ),
-    problems: Annotated[
-        list[str] | None, typer.Option("--problem", help="Only this problem; may be repeated.")
-    ] = None,
-    methods: Annotated[
-        list[str] | None, typer.Option("--method", help="Only this method; may be repeated.")
-    ] = None,
-    workers: Annotated[int, typer.Option(help="Processes; 0 is one per core.")] = 0,
-    shard: Annotated[str, typer.Option(help="i/n: part i of n, for job arrays.")] = "1/1",
+    study: Annotated[str, argument("STUDY", f"A TOML file, or one of: {', '.join(BUILT_IN)}.")],
+    store: Annotated[Path, option("FILE", "Where results go; made if missing")] = Path("study.db"),
+    problems: Annotated[Names, option("NAME", "Only this problem; repeatable", "--problem")] = None,
+    methods: Annotated[Names, option("NAME", "Only this method; repeatable", "--method")] = None,
+    workers: Annotated[int, option("N", "Processes; 0 is one per core")] = 0,
+    shard: Annotated[str, option("I/N", "Part i of n, for job arrays")] = "1/1",
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Also try again what failed before.")
+        bool, option(None, "Also try again what failed before", "--retry-failed")
     ] = False,
     archive: Annotated[
-        Path | None, typer.Option(help="Leave out the runs that this archive has.")
+        Path | None, option("FOLDER", "Leave out the runs that this archive has")
     ] = None,
     imports: Imports = None,
     checkpoint_every: Annotated[
-        float, typer.Option(help="Seconds between checkpoints of a long run.")
+        float, option("SECONDS", "Between checkpoints of a long run")
     ] = 5.0,
     cluster: Annotated[
-        str | None,
-        typer.Option(help="A Dask cluster: tcp://host:8786, or a scheduler file."),
+        str | None, option("ADDRESS", "Of Dask: tcp://host:8786, or a scheduler file")
     ] = None,
-    tls_ca: Annotated[Path | None, typer.Option(help="Certificate of the authority.")] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="Certificate of this driver.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="Its private key.")] = None,
+    tls_ca: Annotated[Path | None, option("FILE", "Certificate of the authority")] = None,
+    tls_cert: Annotated[Path | None, option("FILE", "Certificate of this driver")] = None,
+    tls_key: Annotated[Path | None, option("FILE", "Its private key")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would run, and for how long.")
+        bool, option(None, "Only say what would run, and for how long", "--dry-run")
     ] = False,
 ) -> None:
     """Run every missing run of a study; safe to stop, kill and start again."""

@@ -25,14 +25,23 @@ from symbreak._support.words import counted, few
 from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import (
+    Encoding,
+    Evaluations,
+    Header,
     Imports,
+    MaxTime,
+    Names,
     Out,
     Page,
+    PopulationSize,
+    Seed,
+    argument,
     check_results,
     console,
     draw,
     file_option,
     import_here,
+    option,
     shell_words,
     shown,
     split_names,
@@ -50,88 +59,49 @@ from symbreak.training._train import continued
 
 DEFAULT_METHOD = "auto"
 
-_DATA = functools.partial(typer.Option, rich_help_panel="Data file")
-_NETWORK = functools.partial(typer.Option, rich_help_panel="Network")
-_COLUMNS = functools.partial(_DATA, metavar="COLUMN")
-_N = functools.partial(typer.Option, metavar="N")
+_data = functools.partial(option, panel="Data file")
+_net = functools.partial(option, panel="Network")
+_columns = functools.partial(_data, "COLUMN")
 
 
 @shell_words()
 def train_command(
     source: Annotated[
         str,
-        typer.Argument(
-            metavar="PROBLEM_OR_FILE",
-            help=f"One of {', '.join(problem_names())}, or a file: .csv, .csv.gz, .tsv, .xlsx, "
+        argument(
+            "PROBLEM_OR_FILE",
+            f"One of {', '.join(problem_names())}, or a file: .csv, .csv.gz, .tsv, .xlsx, "
             ".parquet or .npz.",
         ),
     ],
-    target: Annotated[
-        list[str] | None, _COLUMNS(help="To predict; a,b for more (default: the last)")
-    ] = None,
-    ignore: Annotated[list[str] | None, _COLUMNS(help="Not an input; a,b for more")] = None,
-    categories: Annotated[list[str] | None, _COLUMNS(help="Holds levels; a,b for more")] = None,
-    numbers: Annotated[list[str] | None, _COLUMNS(help="Holds numbers; a,b for more")] = None,
+    target: Annotated[Names, _columns("To predict; a,b for more (default: the last)")] = None,
+    ignore: Annotated[Names, _columns("Not an input; a,b for more")] = None,
+    categories: Annotated[Names, _columns("Holds levels; a,b for more")] = None,
+    numbers: Annotated[Names, _columns("Holds numbers; a,b for more")] = None,
     task: Annotated[
-        str | None,
-        _DATA(metavar="TASK", help="regression or classification (default: recognised)"),
+        str | None, _data("TASK", "regression or classification (default: recognised)")
     ] = None,
     start: Annotated[
-        Path | None,
-        _DATA("--from", metavar="MODEL", help="Begin from this network (.json), with its columns"),
+        Path | None, _data("MODEL", "Begin from this network (.json), with its columns", "--from")
     ] = None,
-    header: Annotated[
-        bool | None, _DATA(help="Does the file name its columns? (default: recognised)")
-    ] = None,
-    encoding: Annotated[
-        str | None, _DATA(metavar="NAME", help="Of a text file, as cp1252 (default: utf-8)")
-    ] = None,
-    validation: Annotated[
-        float | None, _DATA(metavar="SHARE", help="Of the rows, to choose the network by")
-    ] = None,
-    test: Annotated[
-        float | None, _DATA(metavar="SHARE", help="Of the rows, held out and reported")
-    ] = None,
-    hidden: Annotated[
-        str | None, _NETWORK(metavar="SIZES", help="Of hidden layers, as 5,3 (default: auto)")
-    ] = None,
-    networks: Annotated[
-        int | None,
-        _NETWORK(metavar="N", help="Averaged into one, at most (default: 8 or 1)"),
-    ] = None,
-    max_neurons: Annotated[
-        int | None, _NETWORK(metavar="N", help="Hidden neurons at most, in all")
-    ] = None,
-    activation: Annotated[
-        str | None, _NETWORK(metavar="NAME", help=f"One of {', '.join(ACTIVATIONS)}")
-    ] = None,
-    alpha: Annotated[
-        str | None, _NETWORK(metavar="NUMBER", help="Strength of regularisation, or auto")
-    ] = None,
+    header: Header = None,
+    encoding: Encoding = None,
+    validation: Annotated[float | None, _data("SHARE", "Of rows, to choose the network by")] = None,
+    test: Annotated[float | None, _data("SHARE", "Of rows, held out and reported")] = None,
+    hidden: Annotated[str | None, _net("SIZES", "Of hidden layers, as 5,3 (default: auto)")] = None,
+    networks: Annotated[int | None, _net("N", "Averaged, at most (default: 8 or 1)")] = None,
+    max_neurons: Annotated[int | None, _net("N", "Hidden neurons at most, in all")] = None,
+    activation: Annotated[str | None, _net("NAME", f"One of {', '.join(ACTIVATIONS)}")] = None,
+    alpha: Annotated[str | None, _net("NUMBER", "Strength of regularisation, or auto")] = None,
     method: Annotated[
-        list[str] | None,
-        typer.Option(
-            *("--method", "-m"),
-            metavar="METHOD",
-            help=f"Repeat to compare: {', '.join(METHODS)}",
-        ),
+        Names, option("METHOD", f"Repeat to compare: {', '.join(METHODS)}", "--method", "-m")
     ] = None,
-    evaluations: Annotated[
-        int | None,
-        _N(
-            *("--evaluations", "-n"),
-            help="Budget (default: the problem's, or of a file what takes seconds)",
-        ),
-    ] = None,
-    max_time: Annotated[
-        float | None, typer.Option("--time", metavar="SECONDS", help="For each method, at most")
-    ] = None,
-    seed: Annotated[int, _N(help="Of the search")] = 0,
-    data_seed: Annotated[int, _N(help="Of the data, or of their division")] = 0,
-    population_size: Annotated[
-        int | None, _N(help="Candidates per generation (default: the problem's)")
-    ] = None,
-    threads: Annotated[int, _N(help="For evaluations; 0 is one per core")] = 1,
+    evaluations: Evaluations = None,
+    max_time: MaxTime = None,
+    seed: Seed = 0,
+    data_seed: Annotated[int, option("N", "Of the data, or of their division")] = 0,
+    population_size: PopulationSize = None,
+    threads: Annotated[int, option("N", "For evaluations; 0 is one per core")] = 1,
     imports: Imports = None,
     out: Out = None,
     plot: Annotated[Path | None, file_option("Draw fit, residuals and convergence")] = None,

@@ -38,6 +38,7 @@ MOMENTS = {
     "control": ({"BUDGET": 150}, "--repeats 1"),
     "ensembles": ({"STARTS": 2, "FEW": 2}, "--repeats 2"),
     "error_bars": ({"SIZES": (8,), "TABLES_OF_NOISE": 1}, "run --only noise"),
+    "fitness": ({"SIZE": 4, "SIZES": (4,)}, "--repeats 1"),
     "generalisation": ({"FOLDS": 2, "NETS": ((2,),), "MLPS": ()}, "run --data iris --repeats 1"),
     "generation": ({"GENERATIONS": 2}, "--repeats 1"),
     "kernel": ({"CASES": ONE, "process": in_this_process}, "--repeats 1"),

@@ -209,4 +209,5 @@ def _ranges(model: Model) -> dict[str, Any]:
         elif coded is not None and coded.kind == "date":
             seen = " to ".join(str(np.datetime64(int(day), "D")) for day in both)
         rows.append([name, seen, coded.in_words.removeprefix(f"{name}: ") if coded else ""])
-    return {"columns": ["column", "seen", "becomes"], "rows": rows}
+    wide = 3 if any(row[-1] for row in rows) else 2
+    return {"columns": ["column", "seen", "becomes"][:wide], "rows": [row[:wide] for row in rows]}

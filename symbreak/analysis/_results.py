@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -147,21 +146,16 @@ class Results:
             here = self.summary[self.summary["problem"] == problem].sort_values("mean")
             others = here[~here["family"].isin(own["family"])].drop_duplicates("family")["method"]
             return problem, distinct_styles([*own["method"].unique(), *others])
-        gains = sorted(self._gains())
-        if not gains:
-            problem, family = self.runs.iloc[0][["problem", "family"]]
-        else:
-            _, problem, family = gains[(len(gains) - 1) // 2]
+        roles = {member.method: member.role for member in self.lineup.members}
+        means = self.summary.assign(role=self.summary["method"].map(roles)).pivot_table(
+            index=["problem", "family"], columns="role", values="mean", aggfunc="first"
+        )
+        means = means.reindex(columns=["plain", "proximity"])
+        gains = (means["plain"] / means["proximity"]).replace(np.inf, np.nan).dropna()
+        problem, family = self.runs.iloc[0][["problem", "family"]]
+        if len(gains):
+            problem, family = gains.sort_values(kind="stable").index[(len(gains) - 1) // 2]
         return problem, self.styles(family, problem)
-
-    def _gains(self) -> Iterator[tuple[float, str, str]]:
-        """What breaking gains: the plain mean over its own, the problem and the family."""
-        means = self.summary.set_index(["problem", "method"])["mean"]
-        for problem, family in product(self.problems, self.lineup.families):
-            pair = [self.lineup.first(family, role) for role in ("plain", "proximity")]
-            plain, breaking = (means.get((problem, method), np.nan) for method in pair)
-            if breaking > 0 and np.isfinite(plain):
-                yield plain / breaking, problem, family
 
     @cached_property
     def kruskal_wallis(self) -> pd.DataFrame:

@@ -145,22 +145,20 @@ def _pace(speed_up: float) -> str:
 
 def paper_sentences(results: Results) -> list[str]:
     """How far the results agree with the paper, where runs are as long as those of its study."""
-    families = results.compared_with_paper
-    known = families[families["same_winner"].notna()]
-    sentences = []
+    families, sentences = results.compared_with_paper, []
+    known = families["same_winner"].dropna()
     if len(known):
-        winners = int(known["same_winner"].astype(bool).sum())
-        of = counted(len(known), "comparison")
-        sentence = f"The paper's winner is confirmed in {winners} of {of}"
         agreeing, compared, turned = (
             int(families[f"pairs_{what}"].sum()) for what in ("agreeing", "compared", "reversed")
         )
+        sentence = f"The paper's winner is confirmed in {known.sum()} of "
+        sentence += counted(len(known), "comparison")
         if compared:
             pairs = counted(compared, "pair")
             sentence += f", its verdict on significance in {agreeing} of {pairs}"
         if turned:
             sentence += f" ({turned} of them with the other one ahead)"
-        sentences.append(sentence + ".")
+        sentences.append(f"{sentence}.")
     if results.shorter:
         names = [f"{n} ({a:,} of {b:,} evaluations)" for n, (a, b) in results.shorter.items()]
         sentences.append(
@@ -266,18 +264,19 @@ def _own_names(text: str) -> list[str]:
         file = tomllib.loads(text)
     except tomllib.TOMLDecodeError:  # a store may hold any text
         return []
-    files, settings = file.get("data_file"), file.get("problem")
-    known = set(files) if isinstance(files, dict) else set()
-    if isinstance(settings, dict):  # a variant of a problem is as known as that
-        known |= {
-            name for name, table in settings.items() if isinstance(table, dict) and "of" in table
-        }
-    names = [[n for n in _list(file.get(key)) if n not in known] for key in ("methods", "problems")]
+    tables = [file.get(key) for key in ("data_file", "problem")]
+    files, settings = (table if isinstance(table, dict) else {} for table in tables)
+    # a variant of a problem is as known as that
+    known = {
+        *files,
+        *(n for n, table in settings.items() if isinstance(table, dict) and "of" in table),
+    }
+    lists = [file.get(key) for key in ("methods", "problems")]
+    names = [
+        [name for name in each if isinstance(name, str) and name not in known]
+        for each in (found if isinstance(found, list) else [] for found in lists)
+    ]
     return [" ".join(pair) for pair in own_names(*names)]
-
-
-def _list(value: Any) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _last_line(text: str) -> str:

@@ -43,6 +43,7 @@ OPTIONS = {
     "alpha": "--alpha 0.01",
     "hidden": "--hidden 5,3",
     "initial": "--from model.json",
+    "target": "--target 100",
     "targets": "--target price",
     "ignore": "--ignore id",
     "categories": "--categories kind",

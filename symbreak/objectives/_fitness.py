@@ -75,6 +75,8 @@ class _Judge:
             values = np.array(() if value is None else value, dtype=np.float64)
         except (TypeError, ValueError):
             values = np.empty(0)
+        except OverflowError:  # an integer beyond all floats
+            values = np.full(n, math.inf)
         if self.vectorized and values.shape != (n,):
             raise ValueError(
                 f"the fitness of a population must have shape (n,) = ({n},), a number for each "

@@ -60,11 +60,12 @@ def read_table(
         if not path.is_file():
             hint = "; it is a folder, name a file in it" if path.is_dir() else ""
             raise ValueError(f"no data file {str(path)!r}{hint}.")
-        if path.suffix == ".npz":
+        kind = path.suffix.lower()
+        if kind == ".npz":
             return read_npz(path)
-        if path.suffix == ".parquet":
+        if kind == ".parquet":
             return read_parquet(path)
-        if path.suffix == ".xlsx":
+        if kind == ".xlsx":
             return read_excel(path, header)
         return read_text(path, header, encoding)
     except OSError as error:

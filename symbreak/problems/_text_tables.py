@@ -52,6 +52,7 @@ MAGIC = {
     b"PK\x03\x04": "a zip archive or a spreadsheet",
     b"\x1f\x8b": "a gzip archive",
     b"PAR1": "a parquet file",
+    b"\xd0\xcf\x11\xe0": "an old workbook (.xls)",
     b"\x93NUMPY": "a single NumPy array (.npy)",
     b"SQLite format 3": "an SQLite database",
     b"%PDF": "a PDF document",
@@ -63,7 +64,7 @@ Row = tuple[int, list[str]]
 
 def read_text(path: Path, header: bool | None, encoding: str | None) -> Table:
     """Read a text file, compressed or not; delimiter and header are recognised."""
-    delimiters = "\t" if ".tsv" in path.suffixes else "".join(DELIMITERS)
+    delimiters = "\t" if ".tsv" in path.name.lower() else "".join(DELIMITERS)
     return _read(path, _decoded(path, _content(path), encoding), delimiters, header)
 
 
@@ -187,7 +188,7 @@ class _Text:
 def _content(path: Path) -> bytes:
     """The bytes of a text file, expanded if it is compressed."""
     size = path.stat().st_size
-    packed = path.suffix == ".gz"
+    packed = path.suffix.lower() == ".gz"
     limit = min(MAX_BYTES, max(MAX_EXPANSION * size, MIN_BYTES)) if packed else MAX_BYTES
     try:
         with gzip.open(path) if packed else path.open("rb") as file:

@@ -75,6 +75,17 @@ def test_all_formats_give_the_same_table(tmp_path):
         assert np.array_equal(table.numbers(table.names), EXPECTED), suffix
 
 
+def test_names_of_files_may_have_capitals(tmp_path):
+    """As cameras, loggers and old systems write them."""
+    text = b"a\tb\n1 2\t3\n2 3\t4\n"
+    np.savez(tmp_path / "a.npz", a=np.arange(2.0), b=np.ones(2))
+    (tmp_path / "a.npz").rename(tmp_path / "A.NPZ")
+    for name, content in (("A.TSV", text), ("A.TSV.GZ", gzip.compress(text))):
+        table = read_table(written(tmp_path, content, name))
+        assert (table.names, table.delimiter) == (("a", "b"), "\t")
+    assert read_table(tmp_path / "A.NPZ").names == ("a", "b")
+
+
 @pytest.mark.parametrize(
     ("content", "form", "row"),
     [
@@ -197,6 +208,7 @@ def test_columns_of_booleans_are_numbers_as_in_parquet(tmp_path):
         ("a,b\n1,2\nGr\u00f6\u00dfe,3\n".encode("latin-1"), "not text in UTF-8"),
         (gzip.compress(b"a,b\n1,2\n", mtime=0), "is a gzip archive"),
         (b"PK\x03\x04", "a zip archive or a spreadsheet"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", r"is an old workbook \(.xls\), .* rename or save it"),
         (b"a,b\n1,\0\n", "text in row 2"),
     ],
 )

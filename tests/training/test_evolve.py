@@ -344,6 +344,15 @@ def test_a_time_limit_that_cannot_be_kept_is_said_at_once():
         evolve(loss, NET, timeout=1.0, executor=executor, max_evaluations=100)
 
 
+def test_a_fitness_beyond_all_floats_counts_as_none():
+    def huge(network):
+        return 10**400 if network.theta[0] > 0.3 else loss(network)
+
+    with pytest.warns(UserWarning, match="not finite: inf"):
+        record = evolve(huge, NET, max_evaluations=200)
+    assert np.isfinite(record.fitness)
+
+
 def gives_up(network):
     if network.theta[0] > 0.3:
         sys.exit(3)

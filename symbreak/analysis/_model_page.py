@@ -116,18 +116,20 @@ def _scores(model: Model, problem: Problem, seen: bool) -> dict[str, Any]:
     found = recorded_scores(model) or (scores(model, problem) if seen else {})
     if not seen:
         found[NEW] = scores(model, problem)["training"]
-    head = ["rows", "number", "misclassified"]
-    if not model.classes:
-        head = ["rows", "target", "number", "RMSE", "R2"]
     names = model.target_names or [f"y{i + 1}" for i in range(model.topology.n_outputs)]
-    rows: list[list[str]] = []
+    several, rows = len(names) > 1, []
     for part, score in found.items():
         said, n = SAID.get(part, part), f"{score.n:,}"
         if model.classes:
             rows.append([said, n, f"{score.error:.1%} \u00b1 {score.spread[0]:.1%}"])
         for name, rmse, r2, spread in zip(names, score.rmse, score.r2, score.spread, strict=False):
             quality = "none" if np.isnan(r2) else f"{r2:.4f}"
-            rows.append([said, name, n, f"{rmse:.4g} \u00b1 {spread:.2g}", quality])
+            words = [said, name] if several else [said]
+            rows.append([*words, n, f"{rmse:.4g} \u00b1 {spread:.2g}", quality])
+    head = (
+        ["rows", "target", "number", "RMSE", "R2"] if several else ["rows", "number", "RMSE", "R2"]
+    )
+    head = ["rows", "number", "misclassified"] if model.classes else head
     return {"columns": head, "rows": rows}
 
 

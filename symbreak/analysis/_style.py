@@ -133,7 +133,9 @@ def styled(chart: AnyChart) -> AnyChart:
         font="sans-serif",
         padding=4,
         view=alt.ViewConfig(stroke=None, continuousWidth=WIDTH, continuousHeight=HEIGHT),
-        axis=alt.AxisConfig(**text, **lines, labelOverlap=True, tickCount=5, labelLimit=200),
+        axis=alt.AxisConfig(
+            **(text | lines), titlePadding=8, labelOverlap=True, tickCount=5, labelLimit=200
+        ),
         legend=alt.LegendConfig(**text, orient="bottom", title=None, columns=2, offset=6),
         header=alt.HeaderConfig(**text),
         title=alt.TitleConfig(**title, anchor="start", fontSize=FONT_SIZE + 1),

@@ -97,6 +97,8 @@ def study_command(
             raise typer.Exit(1)
         if dry_run or not counts:
             return
+        if cluster is not None:
+            say(f"Connecting to {cluster}, which may take half a minute")
         with (
             _with_certificates(cluster, tls_ca, tls_cert, tls_key),
             StudyView(spec, counts, opened.checkpoints()) as view,

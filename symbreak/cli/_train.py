@@ -57,8 +57,6 @@ from symbreak.training._committee import check_networks, split
 from symbreak.training._recipe import make_plan, polish_of, usual_evaluations
 from symbreak.training._train import continued
 
-DEFAULT_METHOD = "auto"
-
 _data = functools.partial(option, panel="Data file")
 _net = functools.partial(option, panel="Network")
 _columns = functools.partial(_data, "COLUMN")
@@ -135,17 +133,20 @@ def train_command(
         activation = activation or previous.topology.activation.name
     problem = _changed(problem, None if hidden == "auto" else hidden, activation, alpha)
     options: dict[str, Any] = {
+        "hidden": "auto" if chooses else None,
         "max_evaluations": evaluations,
+        "max_time": max_time,
         "seed": seed,
         "population_size": population_size,
+        "threads": threads,
+        "n_networks": networks,
+        "max_neurons": max_neurons,
+        "initial": previous,
     }
-    names = list(dict.fromkeys(method or [DEFAULT_METHOD]))
+    names = list(dict.fromkeys(method or ["auto"]))
     check_threads(threads)
-    _check_methods(problem, names, options, previous, chooses)
-    n = check_networks(problem, networks, max_neurons, averages=own, chooses=chooses)
-    options |= {"n_networks": n if networks else None, "max_neurons": max_neurons}
-    options |= {"max_time": max_time, "threads": threads, "initial": previous}
-    options["hidden"] = "auto" if chooses else None
+    check_networks(problem, networks, max_neurons, averages=own, chooses=chooses)
+    _check_methods(problem, names, options)
     searches = all(polish_of(name, None) != "restarts" for name in names)  # whose sizes stay
     _say_what(problem, chooses=chooses and previous is None and not searches)
     stop = threading.Event()
@@ -201,17 +202,11 @@ def _run(
     return record, seen if problem.ridge.sets_itself else []
 
 
-def _check_methods(
-    problem: Problem,
-    names: list[str],
-    options: dict[str, Any],
-    previous: Model | None,
-    chooses: bool,
-) -> None:
+def _check_methods(problem: Problem, names: list[str], options: dict[str, Any]) -> None:
     """All is right, or nothing starts."""
-    objective = LeastSquares(problem)
+    objective, previous = LeastSquares(problem), options["initial"]
     if previous is not None:
-        continued(previous, problem, "auto" if chooses else None)
+        continued(previous, problem, options["hidden"])
     check_count("seed", options["seed"], 0)
     budget = options["max_evaluations"]
     if budget is None:

@@ -233,6 +233,7 @@ def test_a_lost_scheduler_is_said_and_a_second_start_finishes(study, local, frag
     wait_for(is_begun(store))
     fragile.scheduler.kill()
     out, err = finish(process, code=1)
+    assert f"Connecting to {fragile.address}, which may take half a minute" in out
     assert "was lost" in out
     assert "Connecting again." in out
     assert f"the scheduler at {fragile.address} does not answer" in err

@@ -67,6 +67,7 @@ from symbreak.topology import Topology
 from symbreak.training import RunRecord, train
 from symbreak.training._committee import split
 from symbreak.training._last_step import log_loss, n_effective_parameters
+from symbreak.training._size import what_takes_long
 
 __all__ = ["EvolvedAutoencoder", "EvolvedMLPClassifier", "EvolvedMLPRegressor"]
 
@@ -320,6 +321,11 @@ class EvolvedNetwork(BaseEstimator):
         problem = self._problem(*self._divide((X, y, weights), seed), names)
         if previous is not None:
             self._check_continued(previous, problem)
+        no_limit = self.max_time is None and self.max_evaluations is None
+        if no_limit and (what := what_takes_long(problem)):
+            warnings.warn(
+                f"{what}; max_time=60 ends after one, with the best so far.", stacklevel=3
+            )
         bar = progress_bar(f"{problem.train.n_rows:,} samples", self.max_time)
         with bar if self.verbose else nullcontext() as show:
             record = train(

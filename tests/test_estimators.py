@@ -34,7 +34,7 @@ from symbreak.estimators import (
     EvolvedNetwork,
 )
 from symbreak.problems._data import merge_samples
-from symbreak.training import _last_step, _train
+from symbreak.training import _last_step, _size, _train
 from symbreak.training._last_step import POLISH_SAMPLES, part_of, refitted
 
 ALL = (EvolvedMLPRegressor, EvolvedMLPClassifier, EvolvedAutoencoder)
@@ -666,3 +666,13 @@ def test_weights_and_values_at_the_limit_of_floats_warn_of_nothing():
 def test_a_table_wider_than_small_networks_are_is_refused_at_once():
     with pytest.raises(ValueError, match="X has 30,000 columns, more than 20,000"):
         quick(EvolvedMLPRegressor, np.zeros((12, 30_000)), WAVE[:12])
+
+
+def test_a_table_that_takes_minutes_is_said_to_unless_there_is_a_limit(monkeypatch):
+    monkeypatch.setattr(_size, "MANY", 41)
+    quick(EvolvedMLPRegressor, LINE, WAVE)  # 40 samples with an input
+    quick(EvolvedMLPRegressor, X := np.hstack([LINE, LINE**2]), WAVE)  # which has a limit
+    with pytest.warns(UserWarning, match="40 samples with 2 inputs may take minutes; max_time=60"):
+        EvolvedMLPRegressor((2,)).fit(X, WAVE)
+    with pytest.warns(UserWarning, match="40 samples with 3 outputs may take minutes"):
+        EvolvedMLPClassifier((2,)).fit(X, np.arange(40) // 14)

@@ -55,6 +55,7 @@ from symbreak.problems._files import Table, default_targets
 from symbreak.topology import MAX_SIZE
 from symbreak.training._committee import check_networks, split
 from symbreak.training._recipe import make_plan, polish_of, usual_evaluations
+from symbreak.training._size import what_takes_long
 from symbreak.training._train import continued
 
 _data = functools.partial(option, panel="Data file")
@@ -149,6 +150,8 @@ def train_command(
     _check_methods(problem, names, options)
     searches = all(polish_of(name, None) != "restarts" for name in names)  # whose sizes stay
     _say_what(problem, chooses=chooses and previous is None and not searches)
+    if own and max_time is None and evaluations is None and (what := what_takes_long(problem)):
+        console.print(f"{what}; --time 60 ends after one, with the best so far")
     stop = threading.Event()
     with deferred_interrupts(stop.set):
         found = []

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from symbreak._support.checks import Array
+from symbreak._support.words import counted
 from symbreak.models import Model
 from symbreak.network import evaluation_cost
 from symbreak.objectives._cross_entropy import log_softmax
@@ -43,6 +44,9 @@ TIMES = 3.2
 SAMPLES, PREDICTIONS = 4_000, 600
 #: Multiply-adds that the comparison may take by default; or its share of evaluations or seconds.
 WORK, SHARE = 4e11, 0.5
+#: Samples times inputs, or times outputs, from which a training may take minutes: 43 s for 100
+#: samples with 10,000 inputs, 20 s for 1,500 samples of 300 classes (2026-11).
+MANY = 1_000_000
 #: Evaluations without which a path does not begin.
 LEAST_EVALUATIONS = 100
 #: A size is as good as the best if its loss is larger by less than so many standard errors, or by
@@ -79,6 +83,15 @@ def parts_of(problem: Problem) -> list[Part]:
     ]
     enough = np.cumsum([len(part.left_out) for part in parts]).searchsorted(PREDICTIONS)
     return parts[: int(enough) + 1]
+
+
+def what_takes_long(problem: Problem) -> str:
+    """What to expect of a table that is wide, or has many outputs; empty if it is neither."""
+    net, K = problem.topology, len(problem.train)
+    width, what = max((net.n_inputs, "input"), (net.n_outputs, "output"))
+    if min(K, SAMPLES) * width < MANY:
+        return ""
+    return f"{counted(K, 'sample')} with {counted(width, what)} may take minutes"
 
 
 @dataclass

@@ -31,6 +31,17 @@ def test_train_prints_the_error_of_the_run():
     assert f"{record.rates[-1, 3]:.1%}" in result.stdout
 
 
+def test_train_says_at_once_what_takes_minutes(monkeypatch, tmp_path):
+    rows = "".join(f"{i},{i % 7},{i % 5}\n" for i in range(40))
+    (tmp_path / "wide.csv").write_text(f"a,b,y\n{rows}")
+    said = "40 samples with 2 inputs may take minutes; --time 60 ends after one"
+    words = ("train", tmp_path / "wide.csv", "--hidden", 1)
+    assert said not in symbreak_here(*words).stdout
+    monkeypatch.setattr("symbreak.training._size.MANY", 80)
+    assert said in symbreak_here(*words).stdout
+    assert said not in symbreak_here(*words, "--evaluations", 500).stdout
+
+
 def test_train_compares_methods_and_saves_the_best_model(tmp_path):
     out = tmp_path / "model.json"
     result = symbreak_here("train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", 800, "--out", out)

@@ -1,10 +1,10 @@
 """How long do networks of 5 to 500 neurons take to train, beside scikit-learn and PyTorch?
 
-The goal is the training error that scikit-learn's ``lbfgs`` reaches in the best of five starts; its
-seconds are those of all five. ``auto``, and PyTorch's L-BFGS and Adam where it is installed, begin
-again with other seeds until they are there, or until they have had the time that five starts may
-take. Nobody has a ridge, classes are targets 0 and 1, and what counts is the mean squared error.
-Seconds are those of one core; every row is kept as soon as it is there.
+The goal is the training error that scikit-learn's ``lbfgs`` reaches in the best of five starts, to
+within a thousandth; its seconds are those of all five. ``auto``, and PyTorch's L-BFGS and Adam
+where it is installed, begin again with other seeds until they are there, or until they have had the
+time that five starts may take. Nobody has a ridge, classes are targets 0 and 1, and what counts is
+the mean squared error. Seconds are those of one core; every row is kept as soon as it is there.
 
     python benchmarks/size.py --minutes 10      # what is missing, for so long
     python scripts/update_readme.py             # the table of docs/performance.md
@@ -39,6 +39,8 @@ TORCH = ("torch L-BFGS", "torch Adam")
 STARTS = 5
 #: Seconds of one start of ``lbfgs``; it counts with what it has reached by then.
 LIMITS = {500: 1.0, 5_000: 2.0, 50_000: 5.0}
+#: By so much others may miss the goal: optima are the same, if not to the last digit.
+NEAR = 1.001
 BATCH = 200
 
 Train = Callable[[Problem, int, Watch], None]
@@ -146,7 +148,8 @@ def measured(task: str, rows: int, neurons: int, who: str) -> Row:
         job["seconds"] = round(sum(watch.seconds for watch in seen), 3)
         job["error"] = float(min(watch.error for watch in seen))
         return job | {"cut": sum(watch.seconds >= limit for watch in seen)}
-    goal = next(r["error"] for r in _kept.read(RESULTS) if r == r | job | {"who": LBFGS})
+    best = next(r["error"] for r in _kept.read(RESULTS) if r == r | job | {"who": LBFGS})
+    goal = NEAR * float(best)
     watch = watched(train, problem, STARTS * limit, goal, 0)
     job["seconds"], job["error"] = round(watch.seconds, 3), float(watch.error)
     return job | {"reached": bool(watch.error <= goal)}

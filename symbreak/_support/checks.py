@@ -27,9 +27,9 @@ MAX_NAME = 255
 
 
 def shown(value: object) -> str:
-    """A value for a message: short, whatever it is."""
+    """A value for a message: short and in a line, whatever it is."""
     try:
-        text = repr(value)
+        text = " ".join(line.strip() for line in repr(value).splitlines())
     except Exception:  # too deep, too many digits, or broken
         text = f"a {type(value).__name__}"
     return text if len(text) <= 200 else f"{text[:200]}..."

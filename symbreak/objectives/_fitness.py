@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from traceback import format_exception_only
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,8 @@ class _Judge:
         except (Exception, SystemExit) as error:  # a simulator that gives up ends but itself
             if self.raises:
                 raise
-            return np.full(n, math.nan), [f"{type(error).__name__}: {error}"] * n
+            why = "".join(format_exception_only(error)).strip()  # even if it cannot say what it is
+            return np.full(n, math.nan), [why] * n
         try:
             values = np.array(() if value is None else value, dtype=np.float64)
         except (TypeError, ValueError):

@@ -137,6 +137,25 @@ def test_networks_without_a_fitness_are_counted_and_said():
     assert np.isfinite(record.fitness)
 
 
+class SpeechlessError(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+def speechless(network):
+    raise SpeechlessError
+
+
+@pytest.mark.parametrize(
+    ("fitness", "why"),
+    [(speechless, r"SpeechlessError: <.* failed>"), (lambda network: 10**400, "not finite: inf")],
+)
+def test_a_network_without_a_fitness_ends_no_run_whatever_is_the_matter(fitness, why):
+    with pytest.warns(UserWarning, match=why):
+        record = evolve(fitness, NET, max_evaluations=30)
+    assert record.n_nonfinite == record.n_evaluations
+
+
 def test_a_run_ends_at_the_first_error_if_asked():
     with pytest.raises((ZeroDivisionError, ValueError), match=r"no pole|no fitness"):
         evolve(sometimes_bad, NET, on_error="raise")
@@ -163,6 +182,7 @@ def test_a_fitness_that_never_ends_is_timed_out():
         (lambda network: None, {}, "one number"),
         (lambda network: 1j, {}, "one number"),
         (lambda networks: 1.0, {"vectorized": True}, r"shape \(n,\)"),
+        (lambda networks: networks.theta, {"vectorized": True}, r"shape \(n,\).*\], \["),
     ],
 )
 def test_a_fitness_of_the_wrong_shape_is_refused(fitness, options, words):

@@ -81,6 +81,8 @@ def predict_command(
         check_out("--out", out)
         if out.resolve() in (model.resolve(), data.resolve()):
             raise ValueError(f"--out must be a file of its own, got {out}.")
+        if out.suffix.lower() in (".xlsx", ".parquet", ".npz", ".gz"):
+            raise ValueError(f"--out is written as CSV; name it .csv, got {out}.")
     table = read_table(data, header=header, encoding=encoding)
     inputs = choose_inputs(network, table)
     kept = list(table.names) if keep else split_names(key, table.names) if key else []

@@ -214,6 +214,14 @@ def test_what_is_wrong_with_an_option_is_said_of_the_option(tmp_path, options, m
     assert done.stderr.startswith(f"Error: {message}")
 
 
+@pytest.mark.parametrize("suffix", [".xlsx", ".csv.gz"])
+def test_predictions_are_no_workbook_whatever_they_are_called(folder, tmp_path, suffix):
+    out = tmp_path / f"out{suffix}"
+    done = symbreak_here("predict", folder / "house.json", folder / "house.csv", "--out", out)
+    assert (done.returncode, out.exists()) == (2, False)
+    assert done.stderr == f"Error: --out is written as CSV; name it .csv, got {out}.\n"
+
+
 def test_a_folder_is_no_data_file(tmp_path):
     done = symbreak_here("train", tmp_path)
     assert done.stderr == f"Error: no data file '{tmp_path}'; it is a folder, name a file in it.\n"

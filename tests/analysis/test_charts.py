@@ -292,18 +292,6 @@ def test_odd_names_are_shown_as_they_are():
             assert picture.count("stroke-dasharray") >= len(ODD), name  # all lines are drawn
 
 
-def test_few_runs_make_a_chart():
-    for methods, repetitions in ((("DE",), 1), (DE, 1), (DE, 2)):
-        curves, runs = (
-            make(methods=methods, repetitions=repetitions) for make in (curves_frame, runs_frame)
-        )
-        for chart in (
-            charts.convergence_chart(curves, "sinc", styles(methods)),
-            charts.box_chart(runs, "sinc", styles(methods)),
-        ):
-            assert "DE" in svg(chart)
-
-
 @pytest.mark.parametrize(
     ("change", "problem"),
     [(lambda _: pd.DataFrame(), "sinc"), (lambda f: f.iloc[:0], "sinc"), (lambda f: f, "syn5")],

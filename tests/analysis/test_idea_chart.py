@@ -1,10 +1,7 @@
 """The pictures of the idea show what the breakings do."""
 
-import numpy as np
 import pandas as pd
 
-from symbreak.symmetry import InvariantBreaking
-from symbreak.topology import Topology
 from tests.analysis.frames import nodes
 from tests.pages.blocks import load_module
 
@@ -25,12 +22,6 @@ def test_breaking_gathers_the_population_and_only_the_ideal_one_wholly():
     assert before < invariant < proximity < ideal == 1
 
 
-def test_rule_1_and_rule_2_choose_the_same_optimum_as_the_others():
-    optimum, topology = idea._two_neurons(), Topology((1, 2, 1))
-    kept, _ = InvariantBreaking(topology)(optimum[None], optimum, np.random.default_rng(0))
-    assert np.array_equal(kept[0], optimum)
-
-
 def test_the_ideal_population_lies_in_the_shaded_sector():
     spec = idea.breaking_chart().to_dict()
     *_, ideal = spec["concat"]
@@ -38,14 +29,6 @@ def test_the_ideal_population_lies_in_the_shaded_sector():
     [points] = [pd.DataFrame(part) for part in rows if "candidate" in part[0]]
     assert len(points) == 150
     assert (points["x"] + 0.011 >= points["y"].abs()).all()  # rounded to hundredths
-
-
-def test_the_idea_shows_the_replicas_of_its_optima():
-    spec = idea.breaking_chart().to_dict()
-    stars = [pd.DataFrame(rows) for rows in spec["datasets"].values() if "chosen" in rows[0]]
-    places = {(abs(x), abs(y)) for frame in stars for x, y in frame[["x", "y"]].to_numpy()}
-    assert places == {(1, 0), (0, 1), (0, 0)}
-    assert all(frame["chosen"].sum() == 1 for frame in stars)
 
 
 def panel_shares(chart):

@@ -44,12 +44,6 @@ def test_methods_come_by_family_role_and_name():
     assert lineup.first("Z", "plain") is None
 
 
-def test_a_third_family_is_in_the_lineup_after_the_papers(results):
-    assert results.lineup.families == ("DE", "CMA-ES", "Novel")
-    assert results.methods("Novel") == ["Novel", "Aligned"]
-    assert results.lineup.compared("Novel") == ("Novel", "Aligned")
-
-
 def test_a_third_family_is_in_every_table(results):
     header, _, first, *_ = markdown_table(results).splitlines()
     assert header.endswith("| Novel | Aligned |")

@@ -123,16 +123,6 @@ def test_ties_are_corrected_for_and_said():
     assert pair.a12 == pytest.approx(8.5 / 9)
 
 
-def test_the_rank_sum_of_apart_samples_is_the_one_worked_out_by_hand():
-    runs = runs_of({"DE": [6, 7, 8, 9, 99], "DE-SB": range(1, 6)})
-    pair = row_of(pairwise(runs), a="DE", b="DE-SB")
-    z = (12.5 - 0.5) / math.sqrt(5 * 5 * 11 / 12)
-    assert pair.p == pytest.approx(math.erfc(z / math.sqrt(2)))
-    assert (pair.a12, pair.better, pair.note, pair.n_a, pair.n_b) == (0, "DE-SB", "", 5, 5)
-    assert pair.significant
-    assert pair.p_holm == pair.p  # the only pair that can be tested
-
-
 def test_tests_are_scipys():
     rng = np.random.default_rng(0)
     names = "CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB"

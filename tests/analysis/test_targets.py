@@ -81,25 +81,6 @@ def test_a_target_is_hit_at_the_first_error_that_is_no_greater():
     assert set(hits["family"]) == {"DE"}
 
 
-def test_hits_are_those_of_a_loop_over_every_run():
-    rng = np.random.default_rng(0)
-    curves = {
-        method: [
-            list(zip(range(3, 99, 4), np.sort(rng.random(n))[::-1], strict=False))
-            for n in rng.integers(1, 12, size=15)
-        ]
-        for method in ("CMA-ES", "CMA-ES-SB")
-    }
-    hits = hits_of(curves)
-    assert len(hits) == 2 * 15 * 4
-    for row in hits.itertuples():
-        run = curves[row.method][row.repetition]
-        first = next((e for e, error in run if error <= row.target), math.nan)
-        assert row.hit == pytest.approx(first, nan_ok=True)
-        assert row.total == run[-1][0]
-    assert 0 < hits["solved"].sum() < len(hits)
-
-
 def test_what_has_no_targets_or_is_not_among_the_runs_is_left_out():
     runs, curves = frames(CURVES)
     _, more = frames({"DE-SB": [[(1, 1)]]}, "syn5")  # finished after the runs were read

@@ -87,14 +87,15 @@ def test_a_fit_without_any_setting_predicts_in_raw_units():
     X, y, labels = table()
     unseen, truth, names = table(400, seed=2)
     regressor = EvolvedMLPRegressor(random_state=0).fit(X, y)
-    assert regressor.score(unseen, truth) > 0.95
-    assert regressor.n_effective_parameters_ < 21
+    assert regressor.score(unseen, truth) > 0.95  # seen 0.987 to 0.992 over 12 seeds
+    assert regressor.n_effective_parameters_ < 21  # seen 7 to 14
     assert regressor.alpha_ > 0
     assert 0 < regressor.best_loss_ < 0.05
     assert regressor.confidence_.n_starts >= 1
     classifier = EvolvedMLPClassifier(random_state=0).fit(X, labels)
-    assert classifier.score(unseen, names) > 0.8
-    assert log_loss(names, classifier.predict_proba(unseen)) < 0.8  # log 3 is chance
+    assert classifier.score(unseen, names) > 0.85  # seen 0.92 to 0.97 over 12 seeds
+    # seen 0.10 to 0.26; chance is log 3
+    assert log_loss(names, classifier.predict_proba(unseen)) < 0.5
 
 
 @quickly
@@ -185,7 +186,7 @@ def test_they_work_where_scikit_learn_uses_estimators():
         n_jobs=2,
         cv=2,
     ).fit(X, labels)
-    assert search.best_score_ > 0.5
+    assert search.best_score_ > 0.7  # seen 0.88 to 0.96 over 12 seeds
     again = clone(search.best_estimator_).fit(X, labels)
     assert bits(again) == bits(search.best_estimator_)
     copy = pickle.loads(pickle.dumps(again))
@@ -236,7 +237,7 @@ def test_labels_may_be_of_any_kind(kind, tmp_path):
     predicted = model.predict(X)
     as_given = bool if kind == "boolean objects" else labels.dtype
     assert predicted.dtype == model.classes_.dtype == as_given
-    assert np.mean(predicted == labels) > 0.8
+    assert np.mean(predicted == labels) > 0.9  # seen 0.975 to 1 over 12 seeds
     model.model_.save(tmp_path / "model.json")
     np.testing.assert_array_equal(Model.load(tmp_path / "model.json").predict(X), predicted)
 
@@ -259,7 +260,7 @@ def test_an_autoencoder_goes_through_its_narrowest_layer_and_back():
     assert np.abs(code).max() <= 1  # a tanh gives it
     back = model.inverse_transform(code)
     np.testing.assert_allclose(back, model.model_.outputs(X), rtol=1e-9)
-    assert model.score(X) > 0.9
+    assert model.score(X) > 0.9  # seen 1.000 over 12 seeds
     with pytest.raises(ValueError, match="X has 2 features, but EvolvedAutoencoder is expecting 1"):
         model.inverse_transform(np.zeros((3, 2)))
 
@@ -292,10 +293,10 @@ def test_early_stopping_keeps_what_is_best_on_samples_held_out(monkeypatch):
     model = fitted(EvolvedMLPRegressor, X, y, **options, hidden_layer_sizes=(9,))
     assert len(problems[-1].train) == 60
     assert len(problems[-1].validation) == 20
-    assert model.score(X, y) > 0.8
+    assert model.score(X, y) > 0.95  # seen 0.987 to 0.994 over 12 seeds
     fitted(EvolvedMLPClassifier, X, labels, **options)
     shares = problems[-1].validation.y.mean(axis=0) - problems[-1].train.y.mean(axis=0)
-    assert np.abs(shares).max() < 0.05
+    assert np.abs(shares).max() < 0.05  # seen to 0.033
     rare = labels.copy()
     rare[:] = "low"
     rare[0] = "top"

@@ -39,7 +39,7 @@ def test_a_problem_is_registered_by_one_decorator(monkeypatch):
     monkeypatch.setattr(_registry, "_MAKERS", dict(_registry._MAKERS))
 
     @register_problem(
-        "ramp", "1-2-1 relu", population_size={}, max_evaluations=500, description="a", **PAPER
+        "ramp", "1-2-1 relu", population_size={}, max_evaluations=2_000, description="a", **PAPER
     )
     def ramp(rng):
         x = rng.uniform(-1, 1, size=(30, 1))
@@ -48,7 +48,7 @@ def test_a_problem_is_registered_by_one_decorator(monkeypatch):
     problem = load_problem("ramp", seed=1)
     assert problem_names()[-1] == "ramp"
     assert str(problem.topology) == "1-2-1 relu"
-    assert train(problem, "DE-SB", max_evaluations=500).error < 1e-3
+    assert train(problem, "DE-SB").error < 1e-3  # seen 2e-5 at most over 16 seeds
 
 
 @pytest.mark.parametrize("name", DATA)

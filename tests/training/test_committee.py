@@ -11,25 +11,29 @@ from symbreak.training._committee import split
 from tests.polishing import bare
 
 
-def table(task="regression", n=80):
+def table(task="regression", n=80, noise=0.2):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(n, 2))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + rng.normal(size=n) / 5
+    y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + noise * rng.normal(size=n)
     return X, y if task == "regression" else np.digitize(y, [0, 1])
 
 
-def trained(task="regression", hidden=(4,), **options):
-    X, y = table(task)
-    problem = Problem.from_arrays(X, y, hidden=hidden, task=task)
+#: A table that has many optima, since there is much noise and hardly any ridge.
+MANY = {"noise": 1.0, "alpha": 0.01, "max_evaluations": 15_000}
+
+
+def trained(task="regression", hidden=(4,), noise=0.2, alpha="auto", **options):
+    X, y = table(task, noise=noise)
+    problem = Problem.from_arrays(X, y, hidden=hidden, task=task, alpha=alpha)
     return X, problem, train(problem, **{"max_evaluations": 6_000, "seed": 1, **options})
 
 
-@pytest.mark.parametrize("hidden", [(4,), (3, 2)])
+@pytest.mark.parametrize("hidden", [(6,), (4, 3)])
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_a_committee_is_one_network_with_the_mean_of_the_weighted_sums(task, hidden):
-    X, problem, record = trained(task, hidden, n_networks=3, max_evaluations=15_000)
+    X, problem, record = trained(task, hidden, n_networks=3, **MANY)
     n = len(record.members)
-    assert 2 <= n <= 3
+    assert 2 <= n <= 3  # seen over 12 seeds
     assert record.model.topology.hidden == tuple(n * size for size in hidden)
     sums = [member.weighted_sums(problem.inputs(X)) for member in record.members]
     assert record.model.weighted_sums(problem.inputs(X)) == pytest.approx(np.mean(sums, axis=0))
@@ -78,9 +82,9 @@ def test_many_samples_make_a_committee_too():
     assert record.model.error_on(problem.train) <= max(errors)
 
 
-@pytest.mark.parametrize("hidden", [(4,), (3, 2)])
+@pytest.mark.parametrize("hidden", [(6,), (4, 3)])
 def test_a_committee_comes_apart_and_a_training_goes_on_from_it(hidden):
-    X, problem, record = trained(hidden=hidden, n_networks=3, max_evaluations=30_000)
+    X, problem, record = trained(hidden=hidden, n_networks=3, **MANY)
     members = split(record.model)
     assert len(members) == len(record.members) > 1
     whole = join(members, np.full(len(members), 1 / len(members)))

@@ -121,7 +121,8 @@ def test_every_end_is_kept_and_told_apart():
     record = train(problem, max_evaluations=8_000, seed=0)
     assert len(record.founds) == len(record.starts) == record.agreement.n_starts > 2
     best = [found for found in record.founds if found.optimum == 0]
-    assert max(found.log_evidence for found in record.founds) == best[0].log_evidence
+    probable = max(record.founds, key=lambda found: found.log_evidence)
+    assert any(found is probable for found in best)
     for found in record.founds:
         assert found.alpha > 0
         assert 0 < found.n_effective < 22

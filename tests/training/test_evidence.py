@@ -94,18 +94,21 @@ def test_the_ridge_settles_where_it_asks_for_itself_and_finds_the_noise():
     assert wanted == pytest.approx(result.alpha, rel=0.02)
     assert result.n_effective == pytest.approx(n_effective, rel=1e-6)
     assert result.log_evidence == pytest.approx(log_evidence, rel=1e-6)
-    assert result.noise * problem.targets.scale[0] == pytest.approx(1.0, rel=0.1)
+    assert result.noise * problem.targets.scale[0] == pytest.approx(
+        1.0, rel=0.1
+    )  # to 0.09 over 12 tables
 
 
 def test_targets_that_are_noise_determine_few_parameters():
     rng = np.random.default_rng(0)
     problem = paper_problem(
-        rng.normal(size=(200, 4)), rng.normal(size=200), hidden=(5,), output_shift=True
+        rng.normal(size=(800, 4)), rng.normal(size=800), hidden=(5,), output_shift=True
     )
     object.__setattr__(problem, "rescale", "none")
-    result = evidence(problem, small_start(problem, 0))
-    assert result.n_effective < 10  # of 31
-    assert result.noise == pytest.approx(1.0, abs=0.1)
+    results = [evidence(problem, small_start(problem, seed)) for seed in range(8)]
+    result = max(results, key=lambda result: result.log_evidence)
+    assert result.n_effective < 16  # of 31; seen 1 to 9 over 12 seeds
+    assert result.noise == pytest.approx(1.0, abs=0.05)  # seen 0.99 to 1.00
 
 
 def finished(polisher):

@@ -48,9 +48,10 @@ def test_what_was_tried_is_in_the_model_and_its_size_in_words(record):
 def test_noise_takes_the_smallest():
     rng = np.random.default_rng(0)
     noise = Problem.from_arrays(rng.normal(size=(60, 3)), rng.normal(size=60))
-    record = chosen(noise)
-    assert record.members[0].topology.hidden == (2,)
-    assert record.alpha > 1
+    records = [chosen(noise, seed=seed) for seed in range(1, 6)]
+    sizes = [record.members[0].topology.hidden for record in records]
+    assert sizes.count((2,)) >= 3  # seen 11 of 12; of other tables of noise, two in three
+    assert min(record.alpha for record in records) > 1  # seen 3 for all 12
 
 
 def test_the_same_bytes_with_threads_and_an_executor(record):
@@ -112,7 +113,7 @@ def test_the_ridge_of_a_large_network_is_that_with_which_it_predicts_best(monkey
     assert record.size_path == ()
     assert record.model.topology.hidden == (15,)
     error = np.mean((record.model.outputs(fresh)[:, 0] - np.sin(3 * fresh[:, 0])) ** 2)
-    assert error < 0.2  # seen 0.11, and 0.31 with the evidence's
+    assert error < 0.2  # seen 0.106 over 12 seeds, and 0.31 with the evidence's
 
 
 def test_what_has_no_place_for_it_says_so():

@@ -63,7 +63,7 @@ def test_it_finds_what_a_long_search_finds_in_a_fraction_of_its_evaluations(prob
     record = train(problem, "auto", max_evaluations=60_000, seed=1)
     search = train(problem, "DE-SB", max_evaluations=200_000, seed=1)
     assert record.error < search.error
-    assert record.error < 2e-4
+    assert record.error < 2e-4  # seen 1.37e-4 to 1.48e-4 over 12 seeds
 
 
 @pytest.mark.parametrize("make", [sinc, table])
@@ -107,7 +107,7 @@ def test_a_run_that_ends_after_any_step_is_that_of_its_number_of_evaluations(mak
             counted = searched(problem, max_evaluations=run.n_evaluations, seed=5, **options)
             assert outcome(counted) == outcome(run.record())
             n_compared += 1
-    assert n_compared > 15
+    assert n_compared > 20  # seen 23 or 24 over 5 seeds
 
 
 @pytest.mark.parametrize("make", [sinc, without_ball])
@@ -165,7 +165,7 @@ def test_it_stops_by_itself_when_starts_agree(problem):
     assert said.n_starts == len(record.starts)
     assert f"{said.n_best} of {said.n_starts} starts ended in the best network" in repr(record)
     best = record.starts[record.starts[:, 2] == 0, 1]
-    # the same function has nearly the same error: seen 1.00 to 1.09 times over 12 seeds
+    # the same function has nearly the same error: seen 1.00 to 1.11 times over 24 seeds
     assert best.max() < 1.2 * best.min()
 
 
@@ -278,14 +278,15 @@ def test_a_given_network_is_polished_for_as_many_iterations():
 
 
 def test_a_polish_that_stalls_is_given_up_unless_it_is_promising(problem):
-    record = train(problem, max_evaluations=100_000, seed=1)
-    given_up = record.starts[:, 2] < 0
-    assert 0 < given_up.sum() < len(given_up)
-    assert not given_up[0]  # nothing was better before it
-    best = np.minimum.accumulate(record.starts[:, 1])
-    assert np.all(
-        record.starts[1:, 1][given_up[1:]] > patience(10).promising * best[:-1][given_up[1:]]
-    )
+    n_given_up = 0
+    for seed in range(4):
+        errors, optima = train(problem, max_evaluations=100_000, seed=seed).starts[:, 1:].T
+        given_up = optima < 0
+        assert not given_up[0]  # nothing was better before it
+        best = np.minimum.accumulate(errors)
+        assert np.all(errors[1:][given_up[1:]] > patience(10).promising * best[:-1][given_up[1:]])
+        n_given_up += given_up.sum()
+    assert n_given_up > 2  # seen 1 to 38 of 6 to 44 starts for each of 12 seeds
 
 
 def test_first_weights_are_small_where_there_is_no_ball(problem):
@@ -406,8 +407,9 @@ def test_a_ridge_that_sets_itself_overfits_less_than_none():
     auto = train(problem, max_evaluations=20_000, seed=0)
     free = dataclasses.replace(problem, alpha=0.0)
     none = [train(free, max_evaluations=20_000, seed=seed).model for seed in range(3)]
+    # seen 0.07 to 0.09, and 0.25 to 0.63, over 12 seeds
     assert auto.model.error(X, y) < 0.5 * np.mean([model.error(X, y) for model in none])
-    assert 4 < auto.n_effective < problem.topology.dim + 7
+    assert 4 < auto.n_effective < problem.topology.dim + 7  # seen 19 to 21
     assert auto.alpha > 0
 
 

@@ -98,7 +98,8 @@ class ErrorBars:
         scores: (n, q) sorted residuals of samples left out, in standard deviations of the mixture,
             at probabilities 1 / (n + 1) to n / (n + 1).
         scale: Root of the mean square (q,) of all of them.
-        error: Root (q,) of the mean squared residual of samples left out.
+        error: Root (q,) of the mean squared residual of samples left out, to first order; no less
+            than that of folds, if there were any.
         error_spread: Its standard error (q,).
         n_samples: How many rows were left out, each once; equal ones together.
     """
@@ -137,6 +138,13 @@ class ErrorBars:
             open_ = member.noise**2 * np.sum((J @ member.factor.T) ** 2, axis=1)
             total += member.share * (open_ + (f - mean) ** 2)
         return self.scale * np.sqrt(total)
+
+    def no_less_than(self, loss: float) -> ErrorBars:
+        """As wide as it takes for the mean squared error that folds, trained anew, have had."""
+        known = float(np.mean(self.error**2))
+        wider = np.sqrt(max(loss / max(known, NO_NOISE**2), 1.0))
+        names = "scores", "scale", "error", "error_spread"
+        return replace(self, **{name: wider * getattr(self, name) for name in names})
 
     def factor(self, coverage: float) -> Array:
         """Standard deviations (q,) of the mixture that cover a share of the targets.

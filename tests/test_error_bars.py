@@ -177,6 +177,28 @@ def test_optima_that_disagree_make_the_band_wider():
     assert (two._variance(at, outputs) > one._variance(at, outputs)).all()
 
 
+def test_bars_are_as_wide_as_folds_that_were_trained_anew_ask_for(small):
+    bars, X = small.error_bars, np.array([[0.3]])
+    known = float(np.mean(bars.error**2))
+    for loss, wider in ((4 * known, 2.0), (known / 4, 1.0)):
+        now = replace(small, error_bars=bars.no_less_than(loss))
+        before, after = (np.ptp(model.predict_interval(X), axis=0) for model in (small, now))
+        assert after == pytest.approx(wider * before)
+        assert now.predict(X, True)[1] == pytest.approx(wider * small.predict(X, True)[1])
+
+
+def test_a_chosen_size_says_no_less_than_the_error_of_its_folds():
+    """Few rows of a wavy function: those that are left out lead to another optimum."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(60, 2))
+    y = np.sin(5 * X[:, 0]) * np.cos(4 * X[:, 1]) + rng.normal(size=60) / 100
+    settings = {"hidden": "auto", "max_neurons": 8, "n_networks": 1, "seed": 0}
+    record = train(Problem.from_arrays(X, y), **settings)
+    hidden = record.model.topology.hidden
+    (loss,) = (tried.loss for tried in record.size_path if tried.hidden == hidden)
+    assert recorded_scores(record.model)["left out"].error == pytest.approx(loss)
+
+
 def test_what_was_not_seen_in_training_is_known():
     X, y = table()
     model = trained(X, y).model

@@ -20,11 +20,12 @@ from symbreak.training._record import RunRecord
 MAX_MEMBERS = 10
 
 
-def with_error_bars(problem: Problem, record: RunRecord) -> RunRecord:
+def with_error_bars(problem: Problem, record: RunRecord, loss: float | None = None) -> RunRecord:
     """The record with a model that knows its error, its scores and, in regression, how sure it is.
 
     A committee's error bars are those of its members. A single network's are those of all distinct
-    optima that starts ended in: where these disagree, it is less sure.
+    optima that starts ended in: where these disagree, it is less sure. ``loss`` is the mean squared
+    error on folds of networks that were not trained on them, if it is known.
     """
     model, n = record.model, len(record.members)
     if model is None:
@@ -37,7 +38,7 @@ def with_error_bars(problem: Problem, record: RunRecord) -> RunRecord:
         shares = np.full(n, 1 / n) if n > 1 else None
         try:
             bars = error_bars_of(part, optima, shares, total_weight=problem.train.total_weight)
-            model = replace(model, error_bars=bars)
+            model = replace(model, error_bars=bars if loss is None else bars.no_less_than(loss))
         except NoErrorBarsError as reason:
             model = replace(model, origin={**model.origin, "no_error_bars": str(reason)})
     model = with_scores(model, problem)

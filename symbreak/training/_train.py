@@ -265,13 +265,15 @@ class _Trainer:
         )
         chosen, initial = comparison.choose(self._say)
         seconds, before = time.perf_counter() - started, comparison.n_evaluations
-        n = comparison.n_members(chosen.topology.hidden)
+        hidden = chosen.topology.hidden
+        n = comparison.n_members(hidden)
         starts = max(n, OF_STARTS)
         left = None if budget is None else budget - before
         limit = {"max_starts": starts} if n > 1 else {}
         trainer = replace(self, options=self.options | limit, n_starts=starts if n > 1 else 1)
         initial = None if initial is None else initial[:starts]
-        record = trainer.own(chosen, left, initial, n, search_ridge=problem.alpha)
+        loss = next((one.loss for one in comparison.tried if one.hidden == hidden), None)
+        record = trainer.own(chosen, left, initial, n, search_ridge=problem.alpha, loss=loss)
         model, tried = record.model, comparison.tried if len(sizes) > 1 else []
         if model is not None and tried:
             rows = [one._asdict() | {"hidden": list(one.hidden)} for one in tried]
@@ -299,10 +301,12 @@ class _Trainer:
         n_networks: int,
         *,
         search_ridge: float | Literal["auto"] | None = None,
+        loss: float | None = None,
     ) -> RunRecord:
         """The training on somebody's own data, with all that follows the search.
 
-        ``search_ridge`` is that of a search whose squares say little of the ridge of probabilities.
+        ``search_ridge`` is that of a search whose squares say little of the ridge of probabilities,
+        ``loss`` that of the network's size on samples that were not shown, if it is known.
         """
         searched, may_go_on = problem, self.clock.may_go_on
         if search_ridge is not None and has_probabilities(problem):
@@ -318,7 +322,7 @@ class _Trainer:
         record = apply_last_step(problem, record, may_go_on, n_stages=n_stages)
         theta = found.theta
         record = with_committee(problem, record, theta, n_networks, may_go_on, n_stages=n_stages)
-        return with_error_bars(problem, record)
+        return with_error_bars(problem, record, loss)
 
     def stages(
         self, problem: Problem, budget: int | None, initial: ArrayLike | None

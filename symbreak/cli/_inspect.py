@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 from rich.table import Table as Lines
 
-from symbreak._support.words import few
+from symbreak._support.checks import Array
+from symbreak._support.words import counted, few
 from symbreak.cli._console import (
     ModelFile,
     Page,
@@ -34,8 +35,9 @@ from symbreak.inspection import (
 )
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem, read_table
+from symbreak.problems._cells import text_of
 from symbreak.problems._files import default_targets
-from symbreak.problems._tables import Table
+from symbreak.problems._tables import Table, check_known
 
 #: More rows, or longer strings, are not read.
 MAX_INPUTS, MAX_NEURONS, MAX_TEXT = 20, 16, 40
@@ -65,6 +67,8 @@ def inspect_command(
     if found:
         console.print()
         print_scores(network, found)
+    if problem is not None and problem.description:
+        console.print(problem.description)
     if problem is not None:
         _print_effects(network, problem)
     if page is not None and problem is not None:
@@ -98,25 +102,17 @@ def _print_facts(model: Model) -> None:
 def problem_of(model: Model, table: Table) -> Problem:
     """A table as the data of a model, all of it, in the model's units."""
     columns = choose_inputs(model, table)
-    X = inputs_of(model, table, columns)
-    if model.classes:
-        goals = default_targets(table, columns)
-        labels = table.labels(goals[-1])
-        y = (labels[:, None] == np.array(model.classes)).astype(float)
-        if not y.any(axis=1).all():
-            raise ValueError(
-                f"{table.path}: {goals[-1]} must hold the classes of the model, "
-                f"{few([str(label) for label in model.classes])}; "
-                f"{labels[~y.any(axis=1)][0]} is none."
-            )
-    else:
-        goals = list(model.target_names) or default_targets(table, columns)
-        y = model.targets(table.numbers(goals))
+    goals = list(model.target_names) or default_targets(table, columns)
+    check_known(table, goals)
+    if (lost := table.missing(goals)).any() and not lost.all():
+        table = table.take(~lost)
+    y = _classes_of(model, table, goals[-1]) if model.classes else table.numbers(goals)
     return Problem(
         name=table.path.name,
         topology=model.topology,
         task=model.task,
-        train=Dataset(model.inputs(X), y),
+        train=Dataset(model.inputs(inputs_of(model, table, columns)), model.targets(y)),
+        description=f"{counted(lost.sum(), 'row')} without a target left out" if lost.any() else "",
         inputs=model.inputs,
         targets=model.targets,
         classes=model.classes,
@@ -124,6 +120,21 @@ def problem_of(model: Model, table: Table) -> Problem:
         target_names=model.target_names,
         encoding=model.encoding,
     )
+
+
+def _classes_of(model: Model, table: Table, goal: str) -> Array:
+    """A column as ones and zeros, one a class; files of text have numbers as text."""
+    labels, classes = table.labels(goal), model.classes
+    if isinstance(classes[0], str):
+        same = np.array([text_of(label) for label in labels.tolist()])[:, None] == classes
+    else:
+        same = table.numbers([goal]) == np.array(classes, dtype=np.float64)
+    if not same.any(axis=1).all():
+        raise ValueError(
+            f"{table.path}: {goal} must hold the classes of the model, "
+            f"{few([str(label) for label in classes])}; {labels[~same.any(axis=1)][0]} is none."
+        )
+    return same.astype(np.float64)
 
 
 def _print_effects(model: Model, problem: Problem) -> None:

@@ -191,6 +191,35 @@ def test_inspect_scores_a_model_on_another_table_and_writes_a_page(folder):
         run("inspect", out, "--page", page)
 
 
+def test_rows_without_a_target_are_left_out_of_what_is_inspected(folder, tmp_path):
+    """As training does."""
+    for name, mark in (("house", ";"), ("kind", ",")):
+        lines = (folder / f"{name}.csv").read_text().splitlines()
+        lines[-1] = lines[-1][: lines[-1].rindex(mark) + 1]
+        (tmp_path / "gaps.csv").write_text("\n".join(lines) + "\n")
+        text = run("inspect", folder / f"{name}.json", "--data", tmp_path / "gaps.csv")
+        assert "this table 79 " in text
+        assert "1 row without a target left out" in text
+
+
+@pytest.mark.parametrize("kind", [int, float, bool, str])
+def test_classes_are_found_whatever_a_file_makes_of_numbers(tmp_path, kind):
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(40, 2)), np.arange(40) % 2
+    known = labels.astype(kind)
+    frame = pd.DataFrame(X, columns=["x1", "x2"])
+    problem = Problem.from_arrays(frame, known, task="classification")
+    model = train(problem, max_evaluations=400).model
+    model.save(tmp_path / "a.json")
+    np.savez(tmp_path / "a.npz", X=X, y=labels)
+    rows = np.column_stack([X, labels])
+    np.savetxt(tmp_path / "a.csv", rows, "%.17g", ",", header="x1,x2,k", comments="")
+    error = f"{model.error(X, known):.1%}"
+    for name in ("a.npz", "a.csv"):
+        text = run("inspect", tmp_path / "a.json", "--data", tmp_path / name)
+        assert f"this table 40 {error}" in text
+
+
 @pytest.mark.filterwarnings("error")
 def test_rows_beyond_all_numbers_are_inspected_without_warnings(folder, tmp_path):
     path = tmp_path / "huge.csv"

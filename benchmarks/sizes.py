@@ -54,8 +54,9 @@ SIZES = ("3", "5", "8", "12", "20", "40", "8-8", "16-16")
 RIVALS = ("MLP", "Gaussian process", "SVM", "boosting", "linear", "neighbours")
 METHODS = (OURS, ALONE, *SIZES, *RIVALS)
 FOLDS = 5
-#: Neurons on a table of which three inputs do nothing; classes that have so many seconds.
-IDLE, IDLE_NETS = "idle inputs", ("20", "50", "100")
+#: Networks on a table of which three inputs do nothing; classes that have so many seconds.
+IDLE = "idle inputs"
+IDLE_METHODS = (OURS, "20", "50", "100", "lbfgs 20", "lbfgs 50", "lbfgs 100")
 HURRIED, SECONDS, HURRIED_NETS = "Pima", (3, 1), (OURS, "8")
 MLP = {"hidden_layer_sizes": [(5,), (20,), (100,)], "alpha": [0.01, 0.1, 1, 10]}
 SVM = {"C": [1, 10, 100, 1000], "gamma": [0.01, 0.03, 0.1, 0.3]}
@@ -187,7 +188,7 @@ def run(names: list[str], methods: list[str], folds: list[int], minutes: float) 
 
 def ends() -> None:
     """What becomes of large networks with nothing set, and of networks with little time."""
-    for method in (OURS, *IDLE_NETS, *(f"lbfgs {net}" for net in IDLE_NETS)):
+    for method in IDLE_METHODS:
         keep(IDLE, method, 0, partial(scored_on_idle, method))
     for fold in range(FOLDS):
         for method in HURRIED_NETS:
@@ -245,6 +246,17 @@ def verdicts(rows: pd.DataFrame) -> list[str]:
             named = zip(np.mean(ranks, axis=0), (OURS, *RIVALS), strict=True)
             means = ", ".join(f"{name} {rank:.2f}" for rank, name in sorted(named))
             lines.append(f"Mean ranks over {len(ranks)} {what}: {means}.")
+    worse, n = [], 0
+    for data in ALL:
+        found = compared(rows, data, (OURS, *RIVALS))
+        if len(found):
+            n, best = n + 1, found.loc[found["good"].idxmax()]
+            if found.loc[OURS, "good"] < best["good"] - best["error"]:
+                worse.append(f"{data} ({best.name})")
+    lines.append(
+        f"With nothing set, symbreak is the best or within one standard error of the best on "
+        f"{n - len(worse)} of {n} tables; the others are {', '.join(worse) or 'none'}."
+    )
     for ours, whose in ((OURS, "What is chosen"), (ALONE, "One network (`n_networks=1`)")):
         worse, n = [], 0
         for data in ALL:
@@ -288,9 +300,10 @@ def sizes_text(rows: pd.DataFrame) -> list[str]:
 def idle_table(rows: pd.DataFrame) -> list[str]:
     """Errors where three inputs do nothing."""
     lines = _head("network", "error of fresh samples", "seconds", "starts that ended")
-    for row in rows[rows["data"] == IDLE].itertuples():
+    found = rows[rows["data"] == IDLE].set_index("method")
+    for row in found.reindex([m for m in IDLE_METHODS if m in found.index]).itertuples():
         starts = f"{row.starts:.0f}" if np.isfinite(row.starts) else ""
-        lines.append(_line(row.method, f"{row.score:.4f}", f"{row.seconds:.1f}", starts))
+        lines.append(_line(row.Index, f"{row.score:.4f}", f"{row.seconds:.1f}", starts))
     return lines
 
 

@@ -183,8 +183,13 @@ def folds(problem: Problem) -> Iterator[tuple[Dataset, Dataset]]:
 
 def is_worthwhile(problem: Problem) -> bool:
     """Whether cross-validation can tell ridges apart, in a few seconds."""
-    K, net = len(problem.train), problem.topology
-    return K >= MIN_SAMPLES and K * net.n_outputs * net.dim**2 <= MAX_WORK
+    return len(problem.train) >= MIN_SAMPLES and work_of(problem) <= MAX_WORK
+
+
+def work_of(problem: Problem) -> int:
+    """About how many multiply-adds an iteration of a polish takes."""
+    net = problem.topology
+    return len(problem.train) * net.n_outputs * net.dim**2
 
 
 def with_validated_ridge(

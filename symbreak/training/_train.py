@@ -40,6 +40,7 @@ from symbreak.training._last_step import (
     is_worthwhile,
     part_of,
     what_is_last,
+    work_of,
 )
 from symbreak.training._recipe import polish_of, usual_evaluations
 from symbreak.training._record import Progress, RunRecord
@@ -52,6 +53,8 @@ SEARCH_SAMPLES = (2_000, 20)
 #: Where a part of the samples is searched first, its share of the budget; and of the time where
 #: cross-entropy or larger ridges follow.
 SEARCH_SHARE = 0.5
+#: Multiply-adds of an iteration with which a search for classes does not set its own ridge.
+MUCH_WORK = 1e9
 #: Seconds of a long max_time that are left for what cannot be cut short; 10 % of a short one.
 RESERVE = 1.0
 #: The largest limit in seconds.
@@ -305,11 +308,16 @@ class _Trainer:
     ) -> RunRecord:
         """The training on somebody's own data, with all that follows the search.
 
-        ``search_ridge`` is that of a search whose squares say little of the ridge of probabilities,
-        ``loss`` that of the network's size on samples that were not shown, if it is known.
+        ``search_ridge`` is that of a search whose squares say little of the ridge of probabilities;
+        in very large networks one that sets itself would take minutes. ``loss`` is that of the
+        network's size on samples that were not shown, if it is known.
         """
         searched, may_go_on = problem, self.clock.may_go_on
-        if search_ridge is not None and has_probabilities(problem):
+        if (
+            search_ridge is not None
+            and has_probabilities(problem)
+            and work_of(problem) <= MUCH_WORK
+        ):
             searched = replace(problem, alpha=search_ridge)
         records = self.stages(searched, budget, initial)
         record = _joined(records)

@@ -116,6 +116,13 @@ def test_the_ridge_of_a_large_network_is_that_with_which_it_predicts_best(monkey
     assert error < 0.2  # seen 0.106 over 12 seeds, and 0.31 with the evidence's
 
 
+def test_classes_of_a_very_large_network_are_searched_with_the_ridge_that_was_chosen(monkeypatch):
+    monkeypatch.setattr("symbreak.training._train.MUCH_WORK", 0)
+    record = chosen(problem(task="classification"), max_neurons=6)
+    assert {found.alpha for found in record.founds} == {record.alpha}
+    assert record.model.output == "softmax"
+
+
 def test_what_has_no_place_for_it_says_so():
     with pytest.raises(ValueError, match="unknown hidden 'large'"):
         train(problem(), hidden="large")

@@ -1,4 +1,4 @@
-"""Tables of docs/error-bars.md, from benchmarks/results/error_bars.json and agreement.json."""
+"""Tables of docs/error-bars-measurements.md, from benchmarks/results/error_bars.json and agreement.json."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pandas as pd
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "error_bars.json"
 AGREEMENT = ROOT / "benchmarks" / "results" / "agreement.json"
-PAGE = ROOT / "docs" / "error-bars.md"
+PAGE = ROOT / "docs" / "error-bars-measurements.md"
 
 COVERAGES = (0.8, 0.9, 0.95)
 #: Not drawn at random, but the first rows of a file that is sorted.

@@ -1,4 +1,4 @@
-"""Tables of docs/error-bars-measurements.md, from benchmarks/results/error_bars.json and agreement.json."""
+"""Tables of docs/error-bars-measurements.md, from two files in benchmarks/results."""
 
 from __future__ import annotations
 

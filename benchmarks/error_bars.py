@@ -8,7 +8,7 @@ neurons, five outer folds with at most 600 rows to train on, beside a Gaussian p
 
     pip install -e '.[sklearn,bench]'
     python benchmarks/error_bars.py run --tables FOLDER    # what is missing; all in half an hour
-    python benchmarks/error_bars.py write                  # tables of docs/error-bars-measurements.md
+    python benchmarks/error_bars.py write                  # docs/error-bars-measurements.md
 
 Rows are kept one by one, so that a run may be stopped; without the file of results, all are made.
 

@@ -43,7 +43,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from symbreak import Model, Problem, train
-from symbreak.error_bars import ErrorBars, error_bars_of
+from symbreak._error_bars import ErrorBars, error_bars_of
 from symbreak.training._error_bars import optima_of, with_error_bars
 
 SEEDS, FOLDS, MOST_ROWS, HIDDEN = 5, 5, 600, (5,)

@@ -16,9 +16,9 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
+from symbreak._activations import ACTIVATIONS
 from symbreak._support.checks import Array, IntArray
 from symbreak._support.compile import compiled
-from symbreak.activations import ACTIVATIONS
 from symbreak.network import (
     CLASS_SCALE,
     MIN_OVER_ROUNDING,

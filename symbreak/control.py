@@ -21,6 +21,8 @@ from symbreak.objectives._network import outputs
 from symbreak.problems import Scaling
 from symbreak.topology import Topology
 
+__all__ = ["control_fitness"]
+
 _BALANCE, _SWING_UP, _ACROBOT = range(3)
 
 #: Of the cart and its poles (Gomez, Schmidhuber & Miikkulainen, 2008), in SI units.

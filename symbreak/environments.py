@@ -16,6 +16,8 @@ from symbreak.objectives import Fitness, Network
 from symbreak.problems import Scaling
 from symbreak.topology import Topology
 
+__all__ = ["environment_fitness"]
+
 #: Observations that the scaling is taken from, seen by actions drawn at random.
 SEEN = 2_000
 #: Episodes that a network is judged by in a generation.

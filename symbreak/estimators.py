@@ -44,6 +44,7 @@ from sklearn.utils.validation import (
     check_X_y,
 )
 
+from symbreak._activations import ACTIVATIONS
 from symbreak._support.checks import (
     MAX_MAGNITUDE,
     Array,
@@ -54,7 +55,6 @@ from symbreak._support.checks import (
 from symbreak._support.frames import check_columns, column_labels, column_names
 from symbreak._support.progress import progress_bar
 from symbreak._support.random import stream
-from symbreak.activations import ACTIVATIONS
 from symbreak.inspection import is_constant
 from symbreak.methods import find_method
 from symbreak.models import Model

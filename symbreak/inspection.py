@@ -14,6 +14,8 @@ from symbreak.models import Model
 from symbreak.network import linearisations
 from symbreak.problems import Dataset, Problem
 
+__all__ = ["effects", "scores", "sensitivity"]
+
 #: Where the sensitivity is measured; always the same points. And samples that tell a constant.
 N_POINTS, SEED = 2_000, 0
 #: Outputs that differ by less, in standard deviations of a target, are the same.

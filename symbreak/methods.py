@@ -13,7 +13,8 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from symbreak._support.checks import check_choice, check_population, check_text, shown, unknown
-from symbreak.optimizers import CMAES, DE, LSHADE, OPTIMIZERS, Optimizer, Restarts
+from symbreak.optimizers import CMAES, DE, LSHADE, Optimizer, Restarts
+from symbreak.optimizers._base import OPTIMIZERS
 from symbreak.problems import Problem
 from symbreak.symmetry import (
     AssignmentBreaking,
@@ -24,6 +25,8 @@ from symbreak.symmetry import (
     ProximityBreaking,
 )
 from symbreak.topology import Topology
+
+__all__ = ["METHODS", "Method", "make_optimizer", "register_method"]
 
 #: What a method is in the comparison of its family: the paper's Table 1 compares the first three;
 #: "exhaustive" is the ideal that "proximity" approximates; all others are variants.

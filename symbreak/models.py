@@ -17,6 +17,8 @@ from typing import Any, Literal, get_args, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from symbreak._activations import find_activation
+from symbreak._error_bars import ErrorBars
 from symbreak._model_file import (
     FORMAT,
     FORMAT_VERSION,
@@ -46,13 +48,13 @@ from symbreak._support.checks import (
 )
 from symbreak._support.frames import take_columns
 from symbreak._support.writing import write_text
-from symbreak.activations import find_activation
-from symbreak.error_bars import ErrorBars
 from symbreak.network import hidden_outputs, mean_square
 from symbreak.problems import Dataset, Encoding, Scaling
 from symbreak.problems._problem import Task, label_array
 from symbreak.problems._tables import short
 from symbreak.topology import Topology, check_solved
+
+__all__ = ["Model"]
 
 #: What is applied to the weighted sums of the outputs: nothing, the paper's tanh for classes that
 #: were fitted by least squares, or softmax for classes with probabilities.

@@ -14,6 +14,8 @@ import numpy as np
 from symbreak._support.checks import Array, Mask
 from symbreak.topology import Topology
 
+__all__ = ["outputs"]
+
 Rescale = Literal["unit", "radius", "none"]
 OutputError = Literal["linear", "tanh"]
 

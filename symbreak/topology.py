@@ -11,8 +11,10 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from symbreak._activations import TANH, Activation, find_activation
 from symbreak._support.checks import IntArray, check_choice, check_flag, check_text, shown
-from symbreak.activations import TANH, Activation, find_activation
+
+__all__ = ["Topology"]
 
 Entry = TypeVar("Entry", bound=np.generic)
 Outputs = Literal["solved", "searched"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hypothesis import strategies as st
 
 from symbreak import Topology
-from symbreak.activations import ACTIVATIONS
+from symbreak._activations import ACTIVATIONS
 
 #: Output weights solved for, searched too, and no biases.
 KINDS = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from symbreak import LeastSquares, Model, Problem, train
-from symbreak.activations import ACTIVATIONS
-from symbreak.error_bars import NoErrorBarsError, Optimum, error_bars_of
+from symbreak._activations import ACTIVATIONS
+from symbreak._error_bars import NoErrorBarsError, Optimum, error_bars_of
 from symbreak.inspection import recorded_scores, scores
 from symbreak.network import hidden_outputs, linearised
 from symbreak.topology import Topology

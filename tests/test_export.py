@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 
 from symbreak import Topology
-from symbreak.activations import ACTIVATIONS
-from symbreak.error_bars import ErrorBars, Member
+from symbreak._activations import ACTIVATIONS
+from symbreak._error_bars import ErrorBars, Member
 from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
 from symbreak.export._parts import identifiers
 from symbreak.models import Model

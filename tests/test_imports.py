@@ -17,11 +17,11 @@ PACKAGE = Path(symbreak.__file__).parent
 # one by one are a layer as a whole.
 LAYERS = [
     {"_support", "_version"},
-    {"activations"},
+    {"_activations"},
     {"topology"},
     {"network"},
     {"symmetry", "problems"},
-    {"_model_file", "error_bars"},
+    {"_error_bars", "_model_file"},
     {"_kernels", "models"},
     {"optimizers", "export", "inspection"},
     {"methods", "_polish"},
@@ -84,7 +84,7 @@ def test_the_page_on_how_it_is_built_names_every_module():
 
 def test_problems_need_only_the_topology():
     names = {n for path in (PACKAGE / "problems").glob("*.py") for n in imported_modules(path)}
-    assert packages(names) <= {"problems", "topology", "activations", "_support"}
+    assert packages(names) <= {"problems", "topology", "_activations", "_support"}
 
 
 def test_the_analysis_never_imports_an_optimizer():
@@ -104,11 +104,12 @@ def test_the_public_names_are_these():
         symbreak.trane  # noqa: B018
 
 
-def test_the_public_names_of_all_packages_fit_a_page():
-    packages = [path.parent.name for path in PACKAGE.glob("[a-z]*/__init__.py")]
-    modules = [importlib.import_module(f"symbreak.{name}") for name in packages if name != "cli"]
+def test_the_public_names_fit_a_page():
+    found = {path.stem for path in PACKAGE.glob("[a-z]*.py")}
+    found |= {path.parent.name for path in PACKAGE.glob("[a-z]*/__init__.py")}
+    modules = [importlib.import_module(f"symbreak.{name}") for name in found - {"cli"}]
     names = {name for module in modules for name in module.__all__} | {*symbreak.__all__}
-    assert len(names) <= 90
+    assert len(names) <= 95
     page = (PACKAGE.parent / "docs" / "api.md").read_text(encoding="utf-8")
     listed = re.findall(r"^::: symbreak\.([\w.]+)$", page, flags=re.MULTILINE)
     last = [name.split(".")[-1] for name in listed]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from symbreak.activations import ACTIVATIONS
+from symbreak._activations import ACTIVATIONS
 from symbreak.inspection import N_POINTS, SEED, scores, sensitivity
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem, Scaling

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from symbreak import LeastSquares, Topology, _kernels, network
-from symbreak.activations import ACTIVATIONS
+from symbreak._activations import ACTIVATIONS
 from symbreak.objectives._least_squares import _sample_rows
 from symbreak.symmetry import flip, replicas
 from tests import reference
@@ -376,7 +376,7 @@ import sys
 import numpy as np
 from symbreak import LeastSquares, make_optimizer
 from tests.papers import paper_problem
-from symbreak.activations import ACTIVATIONS
+from symbreak._activations import ACTIVATIONS
 rng, results = np.random.default_rng(0), {}
 X = rng.normal(size=(20, 2))
 data = {"X": X, "y": np.sin(X.sum(axis=1)), "hidden": (3, 2), "output_shift": True}

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symbreak import LeastSquares, Topology, models
+from symbreak._activations import ACTIVATIONS
 from symbreak._support import frames
 from symbreak._support.writing import write_text
-from symbreak.activations import ACTIVATIONS
 from symbreak.models import Model
 from symbreak.problems import Scaling
 from tests.papers import paper_problem

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from symbreak import LeastSquares, Model, load_problem, network
-from symbreak.activations import Activation
+from symbreak._activations import Activation
 from symbreak.problems import Dataset
 from tests.papers import paper_problem
 

@@ -17,12 +17,12 @@ import numpy as np
 import typer
 
 from symbreak import METHODS, Problem, Topology, load_problem, problem_names, train, training
+from symbreak._activations import ACTIVATIONS
 from symbreak._support.checks import check_count, unknown
 from symbreak._support.frames import choose_columns
 from symbreak._support.progress import progress_bar
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.words import counted, few
-from symbreak.activations import ACTIVATIONS
 from symbreak.cli import _scores
 from symbreak.cli._console import (
     Encoding,

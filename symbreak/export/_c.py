@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
+from symbreak._error_bars import Member
 from symbreak._support.checks import Array, check_choice, check_flag, check_text, shown
-from symbreak.error_bars import Member
 from symbreak.export._parts import check_model, facts, identifiers, labels, rows_of
 from symbreak.models import Model
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from symbreak._error_bars import Member
 from symbreak._support.checks import Array, check_kind
 from symbreak._version import __version__
-from symbreak.error_bars import Member
 from symbreak.models import Model
 from symbreak.problems._encoding import Coded
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from symbreak._activations import TANH, Activation, find_activation
 from symbreak._support.checks import (
     Array,
     as_matrix,
@@ -25,7 +26,6 @@ from symbreak._support.checks import (
     unknown,
 )
 from symbreak._support.frames import column_names, take_columns
-from symbreak.activations import TANH, Activation, find_activation
 from symbreak.problems._data import Dataset, Scaling, merge_samples, sample_weights
 from symbreak.problems._encoding import Encoding
 from symbreak.problems._outliers import named_columns, warn_of_outliers

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symbreak._activations import find_activation
 from symbreak._support.checks import (
     Array,
     IntArray,
@@ -25,7 +26,6 @@ from symbreak._support.checks import (
     shown,
     unknown,
 )
-from symbreak.activations import find_activation
 from symbreak.network import complete, divided
 from symbreak.symmetry._alignment import (
     affordable_method,

@@ -1,6 +1,5 @@
 """Training: starts of search and polish, until they agree or the budget is spent."""
 
-from symbreak.training._committee import join
 from symbreak.training._evolve import evolve
 from symbreak.training._record import Progress, RunRecord
 from symbreak.training._run import Run
@@ -11,7 +10,6 @@ __all__ = [
     "Run",
     "RunRecord",
     "evolve",
-    "join",
     "polish",
     "train",
 ]

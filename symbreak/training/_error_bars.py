@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from symbreak.error_bars import NoErrorBarsError, Optimum, error_bars_of
+from symbreak._error_bars import NoErrorBarsError, Optimum, error_bars_of
 from symbreak.inspection import with_scores
 from symbreak.objectives import LeastSquares
 from symbreak.problems import Problem

@@ -12,7 +12,8 @@ import pytest
 
 from symbreak import CMAES, DE, METHODS, Topology, load_problem, make_optimizer, methods
 from symbreak.methods import Method
-from symbreak.optimizers import OPTIMIZERS, Optimizer
+from symbreak.optimizers import Optimizer
+from symbreak.optimizers._base import OPTIMIZERS
 from symbreak.symmetry import ProximityBreaking
 from symbreak.training import Run
 from tests.optimizers.runs import NET, landscape

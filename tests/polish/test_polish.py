@@ -14,13 +14,13 @@ from hypothesis import given, settings
 
 import symbreak
 from symbreak import LeastSquares, Problem, Topology, load_problem, train
+from symbreak._activations import ACTIVATIONS
 from symbreak._polish import _products as products
 from symbreak._polish import _step_kernels
 from symbreak._polish._evidence import EvidencePolisher, evidence_of
 from symbreak._polish._large import Dense, Dual, damped_step
 from symbreak._polish._linearisation import Linearisation, jacobian_cost
 from symbreak._polish._polisher import Polisher
-from symbreak.activations import ACTIVATIONS
 from symbreak.models import Model
 from tests import reference_polish
 from tests.papers import paper_problem

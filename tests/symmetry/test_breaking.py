@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 
 from symbreak import LeastSquares, Topology, load_problem, network
-from symbreak.activations import ACTIVATIONS
+from symbreak._activations import ACTIVATIONS
 from symbreak.symmetry import (
     BREAKINGS,
     AssignmentBreaking,

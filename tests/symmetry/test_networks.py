@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.neural_network import MLPRegressor
 
 from symbreak import Model, Problem, Topology, network
-from symbreak.activations import ACTIVATIONS
+from symbreak._activations import ACTIVATIONS
 from symbreak.problems import Scaling
 from symbreak.symmetry import networks
 from tests.strategies import seeds

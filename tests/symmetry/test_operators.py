@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbreak import Topology, load_problem, network
-from symbreak.activations import ACTIVATIONS
+from symbreak._activations import ACTIVATIONS
 from symbreak.symmetry import (
     align,
     canonical,

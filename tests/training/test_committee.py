@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from symbreak import Model, Problem, train
-from symbreak.training import join
-from symbreak.training._committee import split
+from symbreak.training._committee import join, split
 from tests.polishing import bare
 
 

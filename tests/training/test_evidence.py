@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from symbreak import LeastSquares, load_problem
+from symbreak._activations import ACTIVATIONS
 from symbreak._polish._evidence import EvidencePolisher, estimate
 from symbreak._polish._linearisation import Linearisation
-from symbreak.activations import ACTIVATIONS
 from symbreak.network import hidden_outputs
 from symbreak.training import Run
 from tests import reference_polish

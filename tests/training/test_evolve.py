@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from symbreak import Model, Run, Topology, evolve, train
+from symbreak._activations import ACTIVATIONS
 from symbreak._support.state import load_state, save_state
 from symbreak._support.workers import WorkerProcesses
-from symbreak.activations import ACTIVATIONS
 from symbreak.objectives import Fitness, Network
 from symbreak.optimizers import CMAES
 from symbreak.problems import Scaling

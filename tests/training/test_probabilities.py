@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from symbreak.activations import ACTIVATIONS
+from symbreak._activations import ACTIVATIONS
 from symbreak.objectives._cross_entropy import CrossEntropy
 from symbreak.problems import Dataset
 from symbreak.topology import Topology

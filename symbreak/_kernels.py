@@ -40,7 +40,7 @@ _compiled_sum = compiled(fastmath={"contract", "reassoc"}, error_model="numpy")
 
 RESCALES = {name: code for code, name in enumerate(get_args(Rescale))}  # for compiled code
 _RADIUS, _NONE = RESCALES["radius"], RESCALES["none"]
-#: The activations that ``_neuron`` knows.
+#: The activations that ``activate`` knows.
 COMPILED = tuple(ACTIVATIONS.values())
 _TANH, _SIN, _SOFTSIGN, _LOGISTIC, _RELU = (row.code for row in COMPILED)
 
@@ -156,9 +156,12 @@ def _sines(z: Array) -> None:
 
 
 @_compiled
-def _activate(z: Array, activation: int) -> None:
-    """Apply an activation but tanh, in place; the branch is taken once for all samples."""
-    if activation == _SIN:
+def activate(z: Array, activation: int) -> None:
+    """Apply an activation in place; the branch is taken once for all samples."""
+    if activation == _TANH:
+        for k in range(len(z)):
+            z[k] = _tanh(z[k])
+    elif activation == _SIN:
         _sines(z)
     elif activation == _SOFTSIGN:
         for k in range(len(z)):
@@ -172,28 +175,23 @@ def _activate(z: Array, activation: int) -> None:
 
 
 @_compiled
-def _neuron(w: Array, source: Array, a: int, z: Array, activation: int) -> None:
-    """``z[k] = f(w . source[:, a + k] + tau)``, ``w`` ending in ``tau`` (Eq. 2)."""
+def weighted_sum(w: Array, source: Array, first: int, a: int, z: Array) -> None:
+    """``z[k] = w . source[first :, a + k] + tau``, ``w`` ending in ``tau`` (Eq. 2)."""
     fan_in, m = len(w) - 1, len(z)
     z[:] = w[fan_in]
     i = 0
     while i + 4 <= fan_in:  # four inputs a pass: a quarter of the traffic on z
-        w0, w1, w2, w3 = w[i], w[i + 1], w[i + 2], w[i + 3]
-        x0, x1 = source[i, a : a + m], source[i + 1, a : a + m]
-        x2, x3 = source[i + 2, a : a + m], source[i + 3, a : a + m]
+        w0, w1, w2, w3, j = w[i], w[i + 1], w[i + 2], w[i + 3], first + i
+        x0, x1 = source[j, a : a + m], source[j + 1, a : a + m]
+        x2, x3 = source[j + 2, a : a + m], source[j + 3, a : a + m]
         for k in range(m):
             z[k] = z[k] + w0 * x0[k] + w1 * x1[k] + w2 * x2[k] + w3 * x3[k]
         i += 4
     while i < fan_in:
-        w0, x0 = w[i], source[i, a : a + m]
+        w0, x0 = w[i], source[first + i, a : a + m]
         for k in range(m):
             z[k] = z[k] + w0 * x0[k]
         i += 1
-    if activation == _TANH:  # here rather than below, which would be a call (1 to 3 %)
-        for k in range(m):
-            z[k] = _tanh(z[k])
-    else:
-        _activate(z, activation)
 
 
 @_compiled
@@ -224,7 +222,8 @@ def _hidden_outputs(
             b = first if last else 0
             for n in range(sizes[h + 1]):
                 z = target[n, b : b + m]
-                _neuron(theta[p : p + sizes[h] + 1], source, a, z, activation)
+                weighted_sum(theta[p : p + sizes[h] + 1], source, 0, a, z)
+                activate(z, activation)
                 p += sizes[h] + 1
             source, a = target, 0
 

@@ -28,6 +28,7 @@ from symbreak._kernels import (
     _subtract_and_dot,
     _tanh,
     held_squares,
+    weighted_sum,
 )
 from symbreak._polish._products import (
     LANES,
@@ -73,17 +74,6 @@ def _activate(code: int, x: Array, slope: Array) -> None:
 
 
 @_compiled
-def _weighted_sum(w: Array, x: Array, source: int, a: int, z: Array) -> None:
-    """``z[k] = w . x[source :, a + k] + tau``, ``w`` ending in ``tau``."""
-    fan_in, m = len(w) - 1, len(z)
-    z[:] = w[fan_in]
-    for i in range(fan_in):
-        w0, x0 = w[i], x[source + i, a : a + m]
-        for k in range(m):
-            z[k] = z[k] + w0 * x0[k]
-
-
-@_compiled
 def forward(theta: Array, sizes: IntArray, code: int, x: Array, slope: Array) -> None:
     """Write outputs of all hidden neurons below the inputs in ``x``, and their slopes.
 
@@ -97,7 +87,7 @@ def forward(theta: Array, sizes: IntArray, code: int, x: Array, slope: Array) ->
             target = source + sizes[h]
             for n in range(sizes[h + 1]):
                 z = x[target + n, first:last]
-                _weighted_sum(theta[p : p + sizes[h] + 1], x, source, first, z)
+                weighted_sum(theta[p : p + sizes[h] + 1], x, source, first, z)
                 _activate(code, z, slope[target + n, first:last])
                 p += sizes[h] + 1
             source = target

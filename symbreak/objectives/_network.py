@@ -7,13 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._kernels import _activate, _tanh
+from symbreak._kernels import _TANH, _tanh, activate
 from symbreak._support.checks import Array, IntArray
 from symbreak._support.compile import compiled, inlined
 from symbreak.problems import Scaling
 from symbreak.topology import Topology
-
-_TANH = 0  # the activation's code
 
 
 class Network:
@@ -100,6 +98,6 @@ def outputs(
             for n in range(n_neurons):
                 y[n] = _tanh(y[n])
         elif h < last:
-            _activate(y[:n_neurons], activation)
+            activate(y[:n_neurons], activation)
         x, y = y, x
     return x

@@ -281,7 +281,10 @@ def _advance(s: Array, u: float, task: _Task, work: Array) -> None:
     for i in range(len(s)):
         at[i] = s[i]
     for stage in range(4):
-        _derivative(at, u, task, work[stage])
+        if task.kind == _ACROBOT:
+            _links(at, u, work[stage])
+        else:
+            _poles(at, FORCE * u, task.lengths, task.masses, work[stage])
         step = task.seconds / (1 if stage == 2 else 2)
         for i in range(len(s)):
             at[i] = s[i] + step * work[stage, i]
@@ -290,14 +293,6 @@ def _advance(s: Array, u: float, task: _Task, work: Array) -> None:
     if task.kind == _ACROBOT:
         for i in range(2):
             s[2 + i] = min(max(s[2 + i], -MAX_SPEEDS[i]), MAX_SPEEDS[i])
-
-
-@inlined
-def _derivative(s: Array, u: float, task: _Task, out: Array) -> None:
-    if task.kind == _ACROBOT:
-        _links(s, u, out)
-    else:
-        _poles(s, FORCE * u, task.lengths, task.masses, out)
 
 
 @inlined

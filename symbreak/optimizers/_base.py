@@ -70,6 +70,9 @@ class Optimizer(ABC):
         best: Best candidate so far, with its true error.
         generation: Generations told so far.
         n_evaluations: Candidates told so far.
+        population: Candidates (n, D) that are kept from one generation to the next; None before the
+            first tell, and for searches that keep none.
+        errors: Their true errors (n,).
         modified: Which candidates the last breaking modified, (n,).
         counters: How often something happened that a reader of results should know of, such as
             ``nonfinite`` errors.
@@ -78,6 +81,10 @@ class Optimizer(ABC):
     default_population_size: ClassVar[int] = 100
     #: Whether errors are noisy: who runs the search says so, and judges ``parents`` again.
     noisy = False
+    population: Any = None
+    errors: Any = None
+    #: What ``counters`` count.
+    counted: ClassVar[tuple[str, ...]] = ("nonfinite",)
     #: Attributes that make up the state, besides what this class saves itself, each with float,
     #: int, bool, str or dict, or for an array its shape in letters: N candidates, D parameters, a
     #: lower-case letter for any size, and "?" at the end if it may be None, such as "N D" or "n?".
@@ -122,7 +129,7 @@ class Optimizer(ABC):
         self.best = Best(None, np.inf)
         self.generation = self.n_evaluations = 0
         self.modified: Mask = np.zeros(self.population_size, dtype=np.bool_)
-        self.counters: dict[str, int] = {"nonfinite": 0}
+        self.counters = dict.fromkeys(self.counted, 0)
         self._rng = _checked_generator(seed)
         self._asked: Array | None = None
         if initial_population is not None:
@@ -143,17 +150,11 @@ class Optimizer(ABC):
         """Candidates per generation for D parameters."""
         return cls.default_population_size
 
-    def _memory(self) -> float:
-        """Bytes that it will take, about: candidates, copies of them, what they are drawn from."""
-        return 8 * 6 * self.population_size * (self.dim + 4)
-
     def _check_memory(self) -> None:
-        check_memory(
-            f"{type(self).__name__} with {self.population_size:,} candidates of "
-            f"{self.dim:,} parameters",
-            self._memory(),
-            "use a smaller population or network",
-        )
+        """Refuse what is too large: candidates, copies of them, what they are drawn from."""
+        n, dim = self.population_size, self.dim
+        what = f"{type(self).__name__} with {n:,} candidates of {dim:,} parameters"
+        check_memory(what, 8 * 6 * n * (dim + 4), "use a smaller population or network")
 
     @property
     def step_size(self) -> float | None:
@@ -173,11 +174,12 @@ class Optimizer(ABC):
     @property
     def parents(self) -> Array | None:
         """Candidates (m, D) with whose errors those of the next ones are compared; None if none."""
-        return None
+        return self.population
 
     def renew(self, errors: Array) -> None:
         """Take in errors (m,) of the parents that were judged again: luck must not last."""
         self.n_evaluations += len(errors)
+        self.errors = errors.copy()
 
     @property
     def finalists(self) -> Array:
@@ -275,8 +277,9 @@ class Optimizer(ABC):
             self.best = Best(theta, check_saved("best_error", state["best_error"], float, sizes))
         for name, kind in self._all_saved().items():
             setattr(self, name, check_saved(name, state[name], kind, sizes))
-        for counter, n in {"nonfinite": 0, **self.counters}.items():
-            self.counters[counter] = check_count(f"the state's {counter}", n, 0)
+        self.counters = dict.fromkeys(self.counted, 0) | self.counters
+        for counter, n in self.counters.items():
+            check_count(f"the state's {counter}", n, 0)
 
     def _check_asked(self) -> None:
         """For optimizers whose generations are all of one size."""

@@ -62,6 +62,7 @@ class CMAES(Optimizer):
     """
 
     default_population_size: ClassVar = 400
+    counted: ClassVar = ("nonfinite", "repairs", "bounded")
     saved: ClassVar = {
         "replace_mean": bool,
         "own_partition": bool,
@@ -103,16 +104,12 @@ class CMAES(Optimizer):
         self._p_sigma, self._p_c = np.zeros(dim), np.zeros(dim)
         self._decomposed = 0  # generation of the last decomposition
         self._constants = strategy_constants(dim, self.population_size)
-        self.counters |= {"repairs": 0, "bounded": 0}
-
-    def _memory(self) -> float:
-        return super()._memory() + 8 * 8 * self.dim**2  # C, its axes and root, room to find them
 
     def _check_memory(self) -> None:
+        n, dim = self.population_size, self.dim
         check_memory(
-            f"CMA-ES with {self.population_size:,} candidates and square matrices of "
-            f"{self.dim:,} parameters",
-            self._memory(),
+            f"CMA-ES with {n:,} candidates and square matrices of {dim:,} parameters",
+            8 * (6 * n * (dim + 4) + 8 * dim**2),  # C, its axes and root, room to find them
             "use DE, whose memory grows with the number of parameters alone, or a smaller network",
         )
 
@@ -121,8 +118,6 @@ class CMAES(Optimizer):
         self._check_asked()
         check_finite("the state's mean", self.mean)
         check_real("the state's sigma", self.sigma, MIN_STEP, 1 / MIN_STEP)
-        for name in ("repairs", "bounded"):
-            self.counters.setdefault(name, 0)
         self._constants = strategy_constants(self.dim, self.population_size)
 
     @property

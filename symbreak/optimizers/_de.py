@@ -40,9 +40,6 @@ class DE(Optimizer):
             of the ``"better-half"``.
         **settings: See ``Optimizer``.
 
-    Attributes:
-        population: Current candidates (N_p, D), None before the first tell.
-        errors: Their true errors (N_p,).
     """
 
     default_population_size: ClassVar = 100
@@ -78,8 +75,6 @@ class DE(Optimizer):
             full_crossover_share = FULL_CROSSOVER_SHARES[spanning]
         self.full_crossover_share: Any = full_crossover_share  # a number now
         self._check_settings()
-        self.population: Any = None
-        self.errors: Any = None
         self._to_beat: Any = None  # the errors, inflated
 
     def _check_settings(self) -> None:
@@ -103,16 +98,11 @@ class DE(Optimizer):
         if self.population is not None:
             check_finite("the state's population", self.population)
 
-    @property
-    def parents(self) -> Array | None:
-        """The population."""
-        return self.population
-
     def renew(self, errors: Array) -> None:
         """Take in errors of the population; what was to be replaced soon still is."""
-        super().renew(errors)
         inflated = self._to_beat > self.errors
-        self.errors, self._to_beat = errors.copy(), errors.copy()
+        super().renew(errors)
+        self._to_beat = errors.copy()
         if inflated.any():
             _inflate(self._to_beat, inflated)
 

@@ -31,8 +31,6 @@ class LSHADE(Optimizer):
         **settings: See ``Optimizer``; the population is at first ``18 D`` by default.
 
     Attributes:
-        population: Current candidates (n, D), None before the first tell.
-        errors: Their errors (n,).
         archive: Candidates that were replaced (m, D).
     """
 
@@ -51,8 +49,6 @@ class LSHADE(Optimizer):
     def __init__(self, dim: int, *, best_share: float = 0.11, **settings: Any) -> None:
         super().__init__(dim, **settings)
         self.best_share = check_real("best_share", best_share, 0, 1)
-        self.population: Any = None
-        self.errors: Any = None
         self.archive = np.empty((0, dim))
         self._memory_F, self._memory_CR = np.full(MEMORY, 0.5), np.full(MEMORY, 0.5)
         self._entry = 0  # of the memory, that is written next
@@ -82,16 +78,6 @@ class LSHADE(Optimizer):
         for name in ("population", "archive", "_asked"):
             if getattr(self, name) is not None:
                 check_finite(f"the state's {name}", getattr(self, name))
-
-    @property
-    def parents(self) -> Array | None:
-        """The population."""
-        return self.population
-
-    def renew(self, errors: Array) -> None:
-        """Take in errors of the population."""
-        super().renew(errors)
-        self.errors = errors.copy()
 
     def _propose(self) -> Array:
         if self.population is None:

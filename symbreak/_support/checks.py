@@ -79,7 +79,7 @@ def check_executor(value: object) -> None:
     if not isinstance(value, Executor | None):
         raise ValueError(
             "executor must be a concurrent.futures.Executor, such as client.get_executor() of "
-            f"Dask, got {shown(value)}."
+            f"Dask, or for a study the address of a scheduler, got {shown(value)}."
         )
 
 

@@ -27,6 +27,7 @@ from filelock import FileLock, Timeout
 from symbreak._support.checks import (
     check_callable,
     check_count,
+    check_executor,
     check_flag,
     check_real,
     shown,
@@ -137,11 +138,8 @@ def run_study(
         _check_workers_know(spec)
     if check_count("workers", workers, 0) > MAX_WORKERS:
         raise ValueError(f"workers must be at most {MAX_WORKERS:,}, got {shown(workers)}.")
-    if not isinstance(executor, Executor | str | Path | None):
-        raise ValueError(
-            "executor must be a concurrent.futures.Executor, such as client.get_executor() of "
-            f"Dask, or the address or the file of a scheduler, got {shown(executor)}."
-        )
+    if not isinstance(executor, str | Path):
+        check_executor(executor)
     check_callable("on_run", on_run)
     check_callable("on_news", on_news)
     check_flag("retry_failed", retry_failed)

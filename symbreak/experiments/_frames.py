@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak.experiments._columns import RUN, TABLES, Row
+from symbreak.experiments._columns import RUN, Row
 from symbreak.experiments._identity import Condition, Facts
 
 if TYPE_CHECKING:
@@ -87,26 +87,16 @@ def runs_frame(rows: Sequence[Row], facts: Sequence[Facts]) -> pd.DataFrame:
             frame[column.frame] = [row[column.name] for row in rows]
     for name in _ERRORS:
         frame[name] = [np.nan if error is None else error for error in frame[name]]
-    frame["table_error"] = [_table_error(*row) for row in zip(frame["task"], rows, strict=True)]
+    shown = zip(frame["task"], frame["test_error"], frame["error"], strict=True)
+    frame["table_error"] = [
+        error if task != "classification" or np.isnan(tested) else tested
+        for task, tested, error in shown
+    ]
     counters = [json.loads(row["counters"]) for row in rows]
     for name in sorted({name for counts in counters for name in counts}):
         frame[f"n_{name}"] = [counts.get(name, 0) for counts in counters]
     frame["key"] = frame.pop("key")  # the longest and least read comes last
     return pd.DataFrame(frame)
-
-
-def _table_error(task: str, row: Row) -> float:
-    """What the paper's Table 1 shows of a run."""
-    shown = row["test_error"] if task == "classification" else None
-    return float(row["error"] if shown is None else shown)
-
-
-def failures_frame(rows: Iterable[Row]) -> pd.DataFrame:
-    """A row per failure."""
-    import pandas as pd
-
-    ordered = sorted(rows, key=lambda row: tuple(row[name] for name in NAMES))
-    return pd.DataFrame(ordered, columns=TABLES["failure"].names())
 
 
 def _columns_of(name: str, *columns: str) -> Callable[[Arrays], dict[str, NDArray[Any]]]:

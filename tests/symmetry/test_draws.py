@@ -127,12 +127,13 @@ def test_named_arrays_come_back_by_name():
 def test_diagnostics_are_those_of_known_chains():
     rng = np.random.default_rng(0)
     for rho in (0.0, 0.6, -0.4):
-        noise, x = rng.normal(size=(8, 4_000, 2)), np.zeros((8, 4_000, 2))
-        for t in range(1, 4_000):
+        noise, x = rng.normal(size=(8, 16_000, 2)), np.zeros((8, 16_000, 2))
+        for t in range(1, 16_000):
             x[:, t] = rho * x[:, t - 1] + noise[:, t]
         rhat, size = diagnostics(x)
         assert rhat == pytest.approx(1, abs=0.01)
-        assert size == pytest.approx(32_000 * (1 - rho) / (1 + rho), rel=0.1)
+        # seen within 0.06 of it over 12 seeds
+        assert size == pytest.approx(128_000 * (1 - rho) / (1 + rho), rel=0.1)
     apart = noise + np.arange(8)[:, None, None]
     rhat, size = diagnostics(apart)
     assert rhat == pytest.approx(np.sqrt(1 + 6), rel=0.1)  # the means of halves have variance 5.6

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from symbreak import __version__
 from symbreak._support.signals import done_loading
-from symbreak.cli._console import console, fail, run_kindly
+from symbreak.cli._console import console, fail, plain_warnings, run_kindly
 
 #: What each command is for; its module is loaded when it is called, since NumPy, SciPy and numba
 #: take longer to load than a help text may.
@@ -83,4 +83,5 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    run_kindly(app)
+    with plain_warnings():
+        run_kindly(app)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -197,6 +198,19 @@ def draw(chart: Any, plot: Path) -> None:
 
     save_chart(chart, plot)
     console.print(f"Drawn in {shown(plot)}")
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Say warnings in a line each, without the code that they arose in."""
+
+    def show(message: object, *where: object, **more: object) -> None:
+        warn(in_shell_words(str(message)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = show
+        yield
 
 
 def run_kindly(app: Callable[[], object]) -> None:

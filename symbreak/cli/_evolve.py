@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,11 +27,9 @@ from symbreak.cli._console import (
     draw,
     file_option,
     import_here,
-    in_shell_words,
     option,
     shell_words,
     shown,
-    warn,
 )
 from symbreak.cli._train import check_time, end_early, hidden_sizes
 from symbreak.control import CONTROL, Control, control_fitness
@@ -101,7 +97,6 @@ def evolve_command(
         _say_what(fitness)
         with (
             deferred_interrupts(stop.set),
-            _plain_warnings(),
             progress_bar(method, max_time, console, stop) as show,
         ):
 
@@ -128,18 +123,6 @@ def evolve_command(
     if plot is not None:
         _draw(record, fitness, CONTROL.get(source), plot)
     end_early(stop)
-
-
-@contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Say warnings in a line each, when the bar is done; not where in the code they arose."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("default")
-        try:
-            yield
-        finally:
-            for text in dict.fromkeys(str(one.message) for one in said):
-                warn(in_shell_words(text))
 
 
 def _named_fitness(source: str, layers: Any, net: dict[str, Any], own: dict[str, Any]) -> Fitness:

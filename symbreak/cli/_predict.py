@@ -91,10 +91,7 @@ def predict_command(
     notes = Console(stderr=True, highlight=False, soft_wrap=True)
     if ignored:
         notes.print(f"Ignored: {shown(few(ignored))}")
-    with warnings.catch_warnings(record=True) as unseen:
-        X = inputs_of(network, table, inputs)
-    for warning in unseen:
-        notes.print(shown(warning.message))
+    X = inputs_of(network, table, inputs)
     outputs = _outputs(network, X, data)
     predicted = _predicted(network, outputs, scores)
     if interval is not None:

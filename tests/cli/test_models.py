@@ -202,6 +202,19 @@ def test_rows_without_a_target_are_left_out_of_what_is_inspected(folder, tmp_pat
         assert "1 row without a target left out" in text
 
 
+@pytest.mark.parametrize("command", ["predict", "inspect"])
+def test_what_training_had_not_seen_is_said_without_code(tmp_path, command):
+    lines = [f"{'uvw'[i % 3]},{i % 5},{i % 3 + i % 5}" for i in range(30)]
+    (tmp_path / "a.csv").write_text("\n".join(["g,b,y", *lines]) + "\n")
+    (tmp_path / "b.csv").write_text("\n".join(["g,b,y", *lines, "z,,1"]) + "\n")
+    run("train", tmp_path / "a.csv", *SMALL, "--out", tmp_path / "a.json")
+    table = ["--data", tmp_path / "b.csv"] if command == "inspect" else [tmp_path / "b.csv"]
+    done = symbreak_here(command, tmp_path / "a.json", *table)
+    said = [line for line in done.stderr.splitlines() if line != "Ignored: y"]
+    starts = ("Warning: Rare, or not seen in training: g z; ", "Warning: Missing values where ")
+    assert [line.startswith(start) for line, start in zip(said, starts, strict=True)] == [True] * 2
+
+
 @pytest.mark.parametrize("kind", [int, float, bool, str])
 def test_classes_are_found_whatever_a_file_makes_of_numbers(tmp_path, kind):
     rng = np.random.default_rng(0)

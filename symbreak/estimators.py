@@ -63,9 +63,7 @@ from symbreak.problems._cells import is_plain
 from symbreak.problems._outliers import named_columns, warn_of_outliers
 from symbreak.problems._problem import Task
 from symbreak.problems._tables import short
-from symbreak.topology import Topology
 from symbreak.training import RunRecord, train
-from symbreak.training._committee import split
 from symbreak.training._last_step import log_loss, n_effective_parameters
 from symbreak.training._size import what_takes_long
 
@@ -319,8 +317,11 @@ class EvolvedNetwork(BaseEstimator):
         self._n_fits = 1 if previous is None else self._n_fits + 1
         seed = self._seed()
         problem = self._problem(*self._divide((X, y, weights), seed), names)
-        if previous is not None:
-            self._check_continued(previous, problem)
+        if previous is not None and find_method(self.method).polish == "none":
+            raise ValueError(
+                f"warm_start polishes the previous network, and method={self.method!r} is a search "
+                "alone. Set method='auto'."
+            )
         no_limit = self.max_time is None and self.max_evaluations is None
         if no_limit and (what := what_takes_long(problem)):
             warnings.warn(
@@ -409,22 +410,6 @@ class EvolvedNetwork(BaseEstimator):
         if self._encoding is not None:
             return tuple(feature.name for feature in self._encoding.features)
         return tuple(getattr(self, "feature_names_in_", ()))
-
-    def _check_continued(self, previous: Model, problem: Problem) -> None:
-        """Refuse a warm start that cannot begin from the previous network."""
-        if find_method(self.method).polish == "none":
-            raise ValueError(
-                f"warm_start polishes the previous network, and method={self.method!r} is a search "
-                "alone. Set method='auto'."
-            )
-        ours, theirs = split(previous)[0].topology, problem.topology
-        if self._chooses_size:  # it stays
-            theirs = Topology((theirs.n_inputs, *ours.hidden, theirs.n_outputs), theirs.activation)
-        if ours != theirs and self._encoding is None:
-            raise ValueError(
-                "warm_start can only be used with the inputs, layers and outputs of the previous "
-                f"call to fit. Previously {ours}, now {theirs}."
-            )
 
     def _executor(self) -> Executor | None:
         """Starts go to the cluster of a joblib backend, such as Dask's; threads do at home."""

@@ -268,13 +268,7 @@ class _Unseen:
 
 
 class Probable(NamedTuple):
-    """A network with probabilities.
-
-    Attributes:
-        model: It has softmax outputs.
-        alpha: Its ridge.
-        n_effective: Number of parameters that the data determine.
-    """
+    """A network with probabilities, its ridge, and how many parameters the data determine."""
 
     model: Model
     alpha: float

@@ -41,44 +41,25 @@ Step = Callable[[Array, float, int, int], tuple[Array, Array, int]]
 
 
 class PathJob(NamedTuple):
-    """A path to follow, here or in another process: the same there, bit by bit.
+    """A path to follow, here or in another process: the same there, bit by bit."""
 
-    Attributes:
-        problem: The network, and the samples that are shown.
-        left_out: The others.
-        share: How much of all is shown: ridges are held in proportion.
-        seed: Of the random networks.
-        number: Of the path.
-        first_ridge: Where it begins.
-        max_evaluations: At most.
-        max_time: Seconds at most.
-    """
-
-    problem: Problem
+    problem: Problem  # the network, and the samples that are shown
     left_out: Dataset
-    share: float
+    share: float  # how much of all is shown: ridges are held in proportion
     seed: int
     number: int
     first_ridge: float
     max_evaluations: int
-    max_time: float
+    max_time: float  # in seconds
 
 
 class Path(NamedTuple):
-    """What a path has led to, ridge by ridge.
+    """What a path has led to, ridge by ridge."""
 
-    Attributes:
-        outputs: Of the samples that were left out (ridges, n, q), before softmax; NaN where a
-            ridge was not tried.
-        thetas: The networks (ridges, D).
-        n_evaluations: That it took.
-        is_whole: Whether it did not end for want of time or evaluations.
-    """
-
-    outputs: Array
-    thetas: Array
+    outputs: Array  # (ridges, n, q) of what was left out, before softmax; NaN if not tried
+    thetas: Array  # (ridges, D)
     n_evaluations: int
-    is_whole: bool
+    is_whole: bool  # it did not end for want of time or evaluations
 
 
 def ridges(problem: Problem) -> tuple[float, ...]:

@@ -35,18 +35,13 @@ MAX_EVALUATIONS, MAX_ITERATIONS, TRIALS = 50_000, 1_000, 3
 
 
 class Patience(NamedTuple):
-    """When a polish ends early.
+    """When a polish ends early."""
 
-    Attributes:
-        stalled: Where there are restarts, it has stalled if it brings the error down by less than
-            this share in so many iterations.
-        promising: It goes on all the same if its error is at most so many times the best so far.
-        slow: Then it ends when it brings the error down by less than this share in so many.
-        iterations: It ends after so many in all, also without restarts.
-    """
-
+    #: Where there are restarts: it brings the error down by less than this share in so many
+    #: iterations, unless that is at most so many times the best so far.
     stalled: tuple[float, int] = (0.02, 3)
     promising: float = 1.2
+    #: Then: by less than this share in so many. And in all, also without restarts.
     slow: tuple[float, int] = (0.003, 20)
     iterations: int = ITERATIONS
 
@@ -60,24 +55,16 @@ def patience(dim: int) -> Patience:
 
 @dataclass(frozen=True)
 class Plan:
-    """How each start of a training goes.
-
-    Attributes:
-        method: A name in ``METHODS``.
-        population_size: Candidates per generation.
-        search_evaluations: When the search ends, if the budget has not ended before; of restarts,
-            that of the shortest searches. 1 is no search but a random candidate.
-        polish: What follows it.
-        settings: Of the optimizer.
-        is_late: Whether many starts went before, so that polishes have more patience.
-    """
+    """How each start of a training goes."""
 
     method: str
     population_size: int
+    #: When the search ends, if the budget has not ended before; of restarts, that of the shortest
+    #: searches. 1 is no search but a random candidate.
     search_evaluations: int
     polish: Polish = "none"
-    settings: dict[str, Any] = field(default_factory=dict)
-    is_late: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)  # of the optimizer
+    is_late: bool = False  # many starts went before: polishes have more patience
 
     def of_start(self, number: int) -> Plan:
         """The plan of one of the starts, from 0: some search longer, late ones are more patient."""

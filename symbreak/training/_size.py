@@ -96,37 +96,20 @@ def what_takes_long(problem: Problem) -> str:
 
 @dataclass
 class Comparison:
-    """A comparison under way.
+    """A comparison under way."""
 
-    Args:
-        problem: Its topology says what else there is to know of the networks.
-        seed: Of the networks that paths begin with.
-        max_evaluations: Of a whole training; by default the comparison takes what ``WORK`` allows.
-        n_networks: In the committee.
-        max_neurons: Of the committee.
-        sizes: That may be tried; of a single one, only the ridge is chosen.
-        seconds: That are left for a whole training.
-        may_go_on: Whether nobody has asked to stop.
-        threads: Parts at the same time.
-        executor: Where they are run, if not here.
-
-    Attributes:
-        tried: All sizes, in their order.
-        n_evaluations: Evaluations of networks, whatever their size.
-    """
-
-    problem: Problem
+    problem: Problem  # its topology says what else there is to know of the networks
     seed: int
-    max_evaluations: int | None
+    max_evaluations: int | None  # of a whole training; by default what ``WORK`` allows is taken
     n_networks: int
-    max_neurons: int | None
-    seconds: float
+    max_neurons: int | None  # of the committee
+    seconds: float  # that are left for a whole training
     may_go_on: Callable[[], bool]
-    sizes: tuple[tuple[int, ...], ...] = SIZES
+    sizes: tuple[tuple[int, ...], ...] = SIZES  # of a single one, only the ridge is chosen
     threads: int = 1
     executor: Executor | None = None
     tried: list[Tried] = field(default_factory=list)
-    n_evaluations: int = 0
+    n_evaluations: int = 0  # of networks, whatever their size
 
     def __post_init__(self) -> None:
         self._parts = parts_of(self.problem)

@@ -55,7 +55,7 @@ from symbreak._support.checks import (
 from symbreak._support.frames import check_columns, column_labels, column_names
 from symbreak._support.progress import progress_bar
 from symbreak._support.random import stream
-from symbreak.inspection import is_constant
+from symbreak.inspection import is_constant, relevance
 from symbreak.methods import find_method
 from symbreak.models import Model
 from symbreak.problems import Encoding, Problem
@@ -144,6 +144,8 @@ PARAMETERS = """
         n_evaluations_: Evaluations done.
         size_path_: What was tried where the size was chosen: hidden layers, their mean loss on
             samples that were not shown, its standard error, and the ridge.
+        relevance_: How much each column of X matters: the mean change of the outputs per change of
+            the column, both in standard deviations.
         members_: The networks whose mean the model is; one, if it is no committee.
         alpha_: The ridge.
         n_effective_parameters_: Number of parameters that the data determine, of the first member;
@@ -242,6 +244,12 @@ class EvolvedNetwork(BaseEstimator):
         """What is applied to the last layer: ``"identity"`` or ``"softmax"``."""
         check_is_fitted(self)
         return "softmax" if self.model_.output == "softmax" else "identity"
+
+    @property
+    def relevance_(self) -> Array:
+        """How much each column matters to the network, as ``inspection.relevance``."""
+        check_is_fitted(self)
+        return relevance(self.model_)
 
     def _outputs(self, X: Any) -> Array:
         check_is_fitted(self)

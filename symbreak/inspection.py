@@ -14,7 +14,7 @@ from symbreak.models import Model
 from symbreak.network import linearisations
 from symbreak.problems import Dataset, Problem
 
-__all__ = ["effects", "scores", "sensitivity"]
+__all__ = ["effects", "relevance", "scores", "sensitivity"]
 
 #: Where the sensitivity is measured; always the same points. And samples that tell a constant.
 N_POINTS, SEED = 2_000, 0
@@ -153,6 +153,15 @@ def sensitivity(model: Model) -> Array:
     return total / N_POINTS
 
 
+def relevance(model: Model) -> Array:
+    """How much each column of the data matters, (n,): the sensitivities of the inputs made of it.
+
+    They are added up, and of several outputs the mean is taken.
+    """
+    by_input = sensitivity(model).mean(axis=1)
+    return np.bincount(model.owners, by_input).astype(np.float64)
+
+
 class Effect(NamedTuple):
     """What one column of the data does to the predictions, whatever the others are.
 
@@ -192,8 +201,8 @@ def effects(model: Model, problem: Problem, n: int = 12) -> list[Effect]:
     check_kind("model", model, Model, "such as record.model")
     check_kind("problem", problem, Problem, "as load_problem makes")
     check_count("n", n, 1)
-    matter = np.bincount(model.owners, sensitivity(model).mean(axis=1))
-    found = [_effect(model, problem, int(c)) for c in np.argsort(-matter)[:n]]
+    most = np.argsort(-relevance(model))[:n]
+    found = [_effect(model, problem, int(column)) for column in most]
     return sorted(found, key=lambda effect: -effect.shuffled)
 
 

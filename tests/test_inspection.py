@@ -1,7 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from symbreak._activations import ACTIVATIONS
+from symbreak.estimators import EvolvedMLPRegressor
 from symbreak.inspection import N_POINTS, SEED, scores, sensitivity
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem, Scaling
@@ -24,6 +26,18 @@ def test_sensitivity_does_not_depend_on_units():
     model = random_model()
     other = random_model(inputs=Scaling(model.inputs.mean * 7, model.inputs.scale * 1000))
     assert np.array_equal(sensitivity(model), sensitivity(other))
+
+
+def test_relevance_adds_up_what_was_made_of_a_column():
+    frame = pd.DataFrame(
+        {"x": np.random.default_rng(1).normal(size=60), "kind": np.repeat(["a", "b", "c"], 20)}
+    )
+    y = 3 * np.tanh(frame["x"]) + frame["kind"].map({"a": 0, "b": 1, "c": 0})
+    model = EvolvedMLPRegressor(3, alpha=0.01, max_evaluations=20_000, random_state=0).fit(frame, y)
+    by_input = sensitivity(model.model_).mean(axis=1)
+    assert model.relevance_.shape == (2,)
+    assert model.relevance_ == pytest.approx([by_input[0], by_input[1:].sum()])
+    assert model.relevance_[0] > model.relevance_[1] > 0
 
 
 def test_sensitivity_of_wide_networks_takes_little_memory():

@@ -30,8 +30,8 @@ from symbreak.inspection import (
     importance,
     origin_in_words,
     recorded_scores,
+    relevance,
     scores,
-    sensitivity,
 )
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem, read_table
@@ -167,8 +167,8 @@ def _level(effect: Effect, i: int) -> str:
 
 def _print_sensitivity(model: Model) -> None:
     """Inputs in the order of how much they matter, as bars."""
-    names = model.columns  # inputs that were made of one column count together
-    effects = np.bincount(model.owners, sensitivity(model).mean(axis=1))
+    names = model.columns
+    effects = relevance(model)
     table = Lines(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("input", no_wrap=True, max_width=24, overflow="ellipsis")
     table.add_column("sensitivity", justify="right", no_wrap=True)

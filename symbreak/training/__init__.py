@@ -1,5 +1,6 @@
 """Training: starts of search and polish, until they agree or the budget is spent."""
 
+from symbreak.training._committee import join
 from symbreak.training._evolve import evolve
 from symbreak.training._record import Progress, RunRecord
 from symbreak.training._run import Run
@@ -10,6 +11,7 @@ __all__ = [
     "Run",
     "RunRecord",
     "evolve",
+    "join",
     "polish",
     "train",
 ]

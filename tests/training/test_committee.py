@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from symbreak import Model, Problem, train
-from symbreak.training._committee import join, split
+from symbreak.training import join
+from symbreak.training._committee import split
 from tests.polishing import bare
 
 

@@ -73,12 +73,8 @@ def part_chart(
 ) -> alt.TopLevelMixin:
     """Errors on a part of the data over evaluations, of the network that validation selects.
 
-    Args:
-        part_errors: Columns of ``PARTS``; a row where the validation error improves.
-        runs: Says where each run ends, and whether errors are shares of samples.
-        problem: Which to draw.
-        styles: Those to draw.
-        part: A column, such as ``"test_error"``.
+    ``part_errors`` has a row where the validation error improves; ``runs`` says where each run
+    ends, and whether errors are shares of samples.
     """
     errors, ended = (select(frame, problem, styles) for frame in (part_errors, runs))
     shares = is_classification(ended)
@@ -157,10 +153,6 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
     """Mean errors as multiples of the smallest on the problem: a row per problem, 1 is the best.
 
     Colours are roles and shapes are families, so that families compare too.
-
-    Args:
-        summary_frame: Columns problem, family, method, mean.
-        lineup: The methods with their roles.
     """
     title = titled("How far is each method from the best?", "mean errors")
     data = _multiples(summary_frame, lineup)
@@ -199,23 +191,16 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
 
 def _multiples(summary_frame: pd.DataFrame, lineup: Lineup) -> pd.DataFrame:
     """Where the smallest mean of a problem is above 0, the others divided by it."""
-    if summary_frame.empty:
-        return summary_frame
     roles = {member.method: ROLE_WORDS.get(member.role, "") for member in lineup.members}
-    data = summary_frame[["problem", "family", "method", "mean"]]
-    data = data[np.isfinite(data["mean"].astype(float))]
+    data = summary_frame[np.isfinite(summary_frame["mean"])]
     smallest = data.groupby("problem")["mean"].transform("min")
     multiple = (data["mean"] / smallest).map(lambda value: float(f"{value:.4g}"))
-    return data.assign(multiple=multiple, breaking=data["method"].map(roles))[smallest > 0]
+    data = data[["problem", "family", "method", "mean"]].assign(multiple=multiple)
+    return data.assign(breaking=data["method"].map(roles))[smallest > 0]
 
 
 def rank_chart(ranks: Ranks, styles: Styles) -> alt.TopLevelMixin:
-    """Mean ranks over all problems with their critical difference: bars that overlap say nothing.
-
-    Args:
-        ranks: From ``overall_ranks``.
-        styles: How methods are drawn.
-    """
+    """Mean ranks over all problems with their critical difference; overlaps say nothing."""
     half = ranks.critical_difference / 2
     data = ranks.table.assign(low=ranks.table["rank"] - half, high=ranks.table["rank"] + half)
     order = list(data["method"])

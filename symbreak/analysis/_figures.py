@@ -26,17 +26,10 @@ USUAL_FORMATS = ("svg", "pdf")
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with its place in a page.
+    """A chart with its place in a page: what it shows, and how to read it."""
 
-    Attributes:
-        id: Name of its files, and of its place in the page.
-        spec: The chart as JSON.
-        title: What it shows.
-        caption: How to read it.
-    """
-
-    id: str
-    spec: str
+    id: str  # name of its files, and of its place in the page
+    spec: str  # as JSON
     title: str
     caption: str
 

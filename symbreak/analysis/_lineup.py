@@ -45,9 +45,13 @@ class Lineup:
     def sorted(cls, members: Iterable[Member]) -> Lineup:
         """Put methods in order."""
         found = list(members)
-        families = dict.fromkeys([*FAMILIES, *(member.family for member in found)])
-        place = {family: i for i, family in enumerate(families)}
-        return cls(tuple(sorted(found, key=lambda m: (place[m.family], _rank(m.role), m.method))))
+        families = [*dict.fromkeys([*FAMILIES, *(member.family for member in found)])]
+
+        def place(member: Member) -> tuple[int, int, str]:
+            role = ROLES.index(member.role) if member.role in ROLES else len(ROLES)
+            return families.index(member.family), role, member.method
+
+        return cls(tuple(sorted(found, key=place)))
 
     @cached_property
     def families(self) -> tuple[str, ...]:
@@ -67,10 +71,6 @@ class Lineup:
     def first(self, family: str, role: str) -> str | None:
         """The method with a role, the first by name if there are several."""
         return next(iter(self.methods(family, role)), None)
-
-
-def _rank(role: str) -> int:
-    return ROLES.index(role) if role in ROLES else len(ROLES)
 
 
 class Style(NamedTuple):

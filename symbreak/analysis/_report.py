@@ -107,14 +107,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def render_page(results: Results, name: str, refresh: int, figures: Figures) -> str:
-    """The page as HTML; its figures are saved on the way.
-
-    Args:
-        results: What to show.
-        name: A title, if no study has one.
-        refresh: Seconds after which an open page looks again; 0 for never.
-        figures: Where they are kept.
-    """
+    """The page as HTML, with that name if no study has one; its figures are saved on the way."""
     there = not results.runs.empty
     extent, *sentences = summary_sentences(results)
     with debug_mode(False):  # charts are validated by tests

@@ -34,14 +34,7 @@ FRAMES = ("runs", "curves", "part_errors", "traces", "spread")
 
 @dataclass(frozen=True)
 class Fit:
-    """The best network of a problem and its data, in the units of the data.
-
-    Attributes:
-        problem: With its data.
-        model: The best network.
-        method: What trained it.
-        repetition: In which repetition.
-    """
+    """The best network of a problem with its data, and the run that found it."""
 
     problem: Problem
     model: Model

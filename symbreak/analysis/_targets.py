@@ -47,15 +47,9 @@ def evaluations_to_targets(
 ) -> pd.DataFrame:
     """When each run first reached each target, a row per run and factor.
 
-    Args:
-        runs: Says the family of each method.
-        curves: Best errors so far, run by run and in order, as ``Store.curves`` gives them.
-        targets: From ``target_table``.
-
-    Returns:
-        Columns problem, family, method, repetition, factor, target; ``hit``, evaluations at the
-        first error no greater than the target, NaN if there is none; ``solved``; ``total``
-        evaluations of the run; ``spent``, ``hit`` or else ``total``.
+    Columns problem, family, method, repetition, factor, target; ``hit``, evaluations at the first
+    error no greater than the target, NaN if there is none; ``solved``; ``total`` evaluations of
+    the run; ``spent``, ``hit`` or else ``total``.
     """
     names = [*RUN, "family", "factor", "target", "hit", "solved", "spent", "total"]
     if curves.empty:

@@ -6,13 +6,10 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.random import Generator
-from numpy.typing import ArrayLike
 
 from symbreak._support.checks import Array, check_choice, check_kind, check_real
 from symbreak._support.state import State
 from symbreak.optimizers._base import OPTIMIZERS, Optimizer
-from symbreak.symmetry import Breaking
 
 SCHEDULES = ("ipop", "bipop")
 #: A search is stuck if, relative to their size, the best errors of its last generations and those
@@ -44,8 +41,8 @@ class Restarts(Optimizer):
         search: Which optimizer, by the name of its class. It is not told the budget.
         schedule: ``"ipop"`` or ``"bipop"``.
         growth: By which factor the population grows.
-        population_size: Of the first search; ``4 + 3 ln D`` by default.
-        **settings: Of that optimizer; all others see ``Optimizer``.
+        **settings: See ``Optimizer``, the population is at first ``4 + 3 ln D`` by default; all
+            others are of that optimizer.
 
     Attributes:
         search: The search under way.
@@ -70,21 +67,10 @@ class Restarts(Optimizer):
         search: str = "CMAES",
         schedule: str = "ipop",
         growth: float = 2.0,
-        population_size: int | None = None,
-        max_evaluations: int | None = None,
-        breaking: Breaking | None = None,
-        initial_population: ArrayLike | None = None,
-        seed: int | Generator = 0,
         **settings: Any,
     ) -> None:
-        super().__init__(
-            dim,
-            population_size=population_size,
-            max_evaluations=max_evaluations,
-            breaking=breaking,
-            initial_population=initial_population,
-            seed=seed,
-        )
+        shared = settings.keys() & (Optimizer.__init__.__kwdefaults__ or {}).keys()
+        super().__init__(dim, **{name: settings.pop(name) for name in shared})
         kind = OPTIMIZERS[check_choice("search", search, OPTIMIZERS)]
         self.schedule = check_choice("schedule", schedule, SCHEDULES)
         self.growth = check_real("growth", growth, 1, 100)

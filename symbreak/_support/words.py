@@ -18,10 +18,11 @@ def how_to_install(extra: str) -> str:
 
 def needed(module: str, extra: str, what: str) -> Any:
     """A module of an extra; where it is missing, a ValueError says how to install it."""
+    package = module.partition(".")[0]
     try:
+        import_module(package)  # of which a module may be there although it is gone
         return import_module(module)
     except ModuleNotFoundError:
-        package = module.partition(".")[0]
         raise ValueError(
             f"{what} the package {package}; install it with: {how_to_install(extra)}"
         ) from None

@@ -314,13 +314,6 @@ def test_a_worker_with_other_versions_is_refused(study, fragile, tmp_path, prelo
         assert store.count("run") + store.count("checkpoint") + store.count("failure") == 0
 
 
-def test_a_worker_without_a_module_of_the_study_is_refused(study, cluster, tmp_path, monkeypatch):
-    (tmp_path / "only_here.py").write_text("")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ExecutorError, match=r"worker .*'only_here' cannot be imported .*noth"):
-        run_study(study, tmp_path / "a.db", executor=cluster.address, imports=["only_here"])
-
-
 def test_a_scheduler_without_this_symbreak_is_said(study, tmp_path):
     lacking = "import sys\nsys.modules['symbreak'] = None"
     with (

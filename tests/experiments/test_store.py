@@ -18,6 +18,7 @@ from symbreak.experiments import (
     merge_stores,
 )
 from symbreak.experiments._archive import file_name
+from symbreak.experiments._frames import NAMES
 
 TEXT = """
 problems = ["syn5", "two-circles"]
@@ -77,59 +78,33 @@ def test_a_batch_is_written_whole_or_not_at_all(tmp_path, records):
 
 def test_a_record_comes_back_as_it_was(full, records):
     with Store(full) as store:
-        frame = store.runs().set_index("key")
-        for run, record in records:
-            row = frame.loc[run.key]
-            assert (row.problem, row.method, row.repetition) == (
-                run.problem,
-                run.method,
-                run.repetition,
-            )
-            assert row.error == record.error
-            assert row.evaluations == record.n_evaluations
-            assert json.loads(row.versions) == record.versions
-            arrays = store.arrays(run.key)
-            for name in ("theta", "output_weights", "evaluations", "errors", "modified_share"):
-                assert np.array_equal(arrays[name], getattr(record, name))
-            if record.step_size is not None:
-                assert np.array_equal(arrays["step_size"], record.step_size)
-
-
-def test_the_table_error_is_the_test_rate_of_classes_and_else_the_error(full, records):
-    with Store(full) as store:
-        frame = store.runs().set_index("key")
-    for run, record in records:
-        row = frame.loc[run.key]
-        if run.problem == "syn5":
-            assert row.table_error == record.error
-            assert np.isnan(row.test_error)
-        else:
-            assert row.table_error == row.test_error == record.rates[-1, 3]
-            assert row.validation_error == record.rates[-1, 2]
-            assert row.error == record.error
-
-
-def test_curves_rates_and_traces_are_exact(full, records):
-    with Store(full) as store:
         found = store.frames()
-    frames = [found.curves, found.part_errors, found.traces, found.spread]
-    for run, record in records:
-        where = [
-            f[
-                (f.problem == run.problem)
-                & (f.method == run.method)
-                & (f.repetition == run.repetition)
-            ]
-            for f in frames
-        ]
-        assert where[0].evaluations.tolist() == record.evaluations.tolist()
-        assert where[0].error.tolist() == record.errors.tolist()
-        columns = ["evaluations", "train_error", "validation_error", "test_error"]
-        assert np.array_equal(where[1][columns].to_numpy(), record.rates)
-        assert where[2].evaluations.tolist() == record.generation_evaluations.tolist()
-        assert where[2].modified_share.tolist() == record.modified_share.tolist()
-        columns = ["evaluations", "partition_share", "conventions"]
-        assert np.array_equal(where[3][columns].to_numpy(), record.spread)
+        runs = found.runs.set_index("key")
+        for run, record in records:
+            row, name = runs.loc[run.key], (run.problem, run.method, run.repetition)
+            assert (row.problem, row.method, row.repetition) == name
+            assert (row.error, row.evaluations) == (record.error, record.n_evaluations)
+            assert json.loads(row.versions) == record.versions
+            if run.problem == "syn5":
+                assert row.table_error == record.error
+                assert np.isnan(row.test_error)
+            else:  # of classes Table 1 shows the test rate
+                assert row.table_error == row.test_error == record.rates[-1, 3]
+                assert row.validation_error == record.rates[-1, 2]
+            arrays = store.arrays(run.key)
+            for array in _columns.ARRAYS:
+                if (value := getattr(record, array)) is not None:
+                    assert np.array_equal(arrays[array], value)
+            curves, part_errors, traces, spread = (
+                frame[(frame[NAMES] == list(name)).all(axis=1)].drop(columns=NAMES)
+                for frame in (found.curves, found.part_errors, found.traces, found.spread)
+            )
+            assert curves.evaluations.tolist() == record.evaluations.tolist()
+            assert curves.error.tolist() == record.errors.tolist()
+            assert np.array_equal(part_errors.to_numpy(), record.rates)
+            assert traces.evaluations.tolist() == record.generation_evaluations.tolist()
+            assert traces.modified_share.tolist() == record.modified_share.tolist()
+            assert np.array_equal(spread.to_numpy(), record.spread)
 
 
 def test_traces_can_be_thinned(full, records):

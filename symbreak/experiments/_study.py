@@ -254,10 +254,14 @@ def _part(text: str, problems: Sequence[str], methods: Sequence[str]) -> str:
         known = _names(raw, key, kind, raw.get(key, ()))
         _names({key: wanted or known}, key, kind, known, " It must be one of the study's.")
         raw[key] = [name for name in known if name in wanted] if wanted else list(known)
-    for table, names in (("budgets", raw["problems"]), ("method", raw["methods"])):
-        raw[table] = {n: value for n, value in _table(raw, table).items() if n in names}
-    for table in ("problem", "data_file"):
-        raw[table] = {n: v for n, v in _table(raw, table).items() if n in raw["problems"]}
+    for table in (
+        "budgets",
+        "method",
+        "problem",
+        "data_file",
+    ):  # ever in this order: stores keep it
+        left = raw["methods" if table == "method" else "problems"]
+        raw[table] = {n: value for n, value in _table(raw, table).items() if n in left}
     for name, settings in _subtables(raw, "method").items():
         if "problems" in settings:
             left = [each for each in settings["problems"] if each in raw["problems"]]
@@ -281,24 +285,25 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
     """A spec whose names and keys are all known."""
     check_keys("the study", raw, (*STUDY_KEYS, *TABLES))
     files, given = _subtables(raw, "data_file"), (*problem_names(), *CONTROL)
+    of_problems, of_methods = _subtables(raw, "problem"), _subtables(raw, "method")
     for table in files:
         if table in given:
             raise ValueError(f"[data_file.{table}]: the paper has a problem of that name already.")
-    variants = {name: table for name, table in _subtables(raw, "problem").items() if "of" in table}
+    variants = {name: table for name, table in of_problems.items() if "of" in table}
     for variant, settings in variants.items():
         _names({"of": [settings["of"]]}, "of", "problem", given, f" [problem.{variant}] needs it.")
     problems = _names(raw, "problems", "problem", (*given, *files, *variants), OWN)
     methods = _names(raw, "methods", "method", METHODS, OWN)
     budgets = _table(raw, "budgets")
     check_keys("[budgets]", budgets, problems)
-    check_keys("[problem]", _subtables(raw, "problem"), problems)
-    check_keys("[method]", _subtables(raw, "method"), methods)
-    for problem, settings in _subtables(raw, "problem").items():
+    check_keys("[problem]", of_problems, problems)
+    check_keys("[method]", of_methods, methods)
+    for problem, settings in of_problems.items():
         check_keys(f"[problem.{problem}]", settings, PROBLEM_KEYS)
         sizes = _table(settings, "population_size", f"[problem.{problem}] ")
         families = {row.family: None for row in METHODS.values()}
         check_keys(f"[problem.{problem}] population_size", sizes, families)
-    for method, settings in _subtables(raw, "method").items():
+    for method, settings in of_methods.items():
         known = ("problems", "population_size", "polish", *find_method(method).setting_names)
         check_keys(f"[method.{method}]", settings, known)
         with _error_context(f"[method.{method}]"):
@@ -326,8 +331,8 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         data_seed=check_seed("data_seed", raw.get("data_seed", 0)),
         data=check_choice("data", raw.get("data", "fixed"), DATA),
         budgets=budgets,
-        problem_settings=_subtables(raw, "problem"),
-        method_settings=_subtables(raw, "method"),
+        problem_settings=of_problems,
+        method_settings=of_methods,
         data_files=data_files,
         text=text,
     )

@@ -168,8 +168,8 @@ def main() -> None:
     def place(row: Row) -> list[int]:
         return [known.index(value) for known, value in zip(grid, row.values(), strict=False)]
 
-    jobs = [job for names in (who[:2], who[2:]) for job in product(NEURONS, ROWS, TASKS, names)]
-    for neurons, rows, task, name in jobs:
+    jobs = [job for names in (who[:2], who[2:]) for job in product(ROWS, NEURONS, TASKS, names)]
+    for rows, neurons, task, name in jobs:
         job = {"task": task, "rows": rows, "neurons": neurons, "who": name}
         if monotonic() > end:
             return

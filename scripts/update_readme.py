@@ -68,11 +68,12 @@ def peer_lines() -> list[str]:
 
 def polish_lines() -> list[str]:
     """Iterations of the polish per second."""
-    lines = ["| network | iterations a second | times NumPy | cost in evaluations |"]
-    lines.append("|---|---:|---:|---:|")
+    what = "iterations a second | times NumPy | share of the floor | cost in evaluations"
+    lines = [f"| network | {what} |", "|---|---:|---:|---:|---:|"]
     for row in load("polish")["tables"]["One iteration"]:
         name, rate = f"{row['network']}, {row['layers']}", row["iterations/s"]
-        lines.append(f"| {name} | {rate:,.0f} | {row['x NumPy']:.1f} | {row['cost']:.0f} |")
+        shares = f"{row['x NumPy']:.1f} | {row['of floor']:.2f}"
+        lines.append(f"| {name} | {rate:,.0f} | {shares} | {row['cost']:.0f} |")
     return lines
 
 

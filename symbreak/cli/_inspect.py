@@ -21,7 +21,7 @@ from symbreak.cli._console import (
     plain,
     shown,
 )
-from symbreak.cli._predict import choose_inputs, inputs_of
+from symbreak.cli._predict import choose_inputs, inputs_of, read_shown
 from symbreak.cli._scores import print_scores
 from symbreak.cli._train import write_page
 from symbreak.inspection import (
@@ -34,7 +34,7 @@ from symbreak.inspection import (
     scores,
 )
 from symbreak.models import Model
-from symbreak.problems import Dataset, Problem, read_table
+from symbreak.problems import Dataset, Problem
 from symbreak.problems._cells import text_of
 from symbreak.problems._files import default_targets
 from symbreak.problems._tables import Table, check_known
@@ -57,7 +57,7 @@ def inspect_command(
     if page is not None and data is None:
         raise ValueError("--page needs a table to show the model with: --data FILE.")
     check_results(plot=plot, page=page)
-    problem = None if data is None else problem_of(network, read_table(data))
+    problem = None if data is None else problem_of(network, read_shown(data))
     _print_facts(network)
     console.print(f"\n{drawing(network)}\n", markup=False)
     _print_sensitivity(network)

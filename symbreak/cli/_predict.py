@@ -83,7 +83,7 @@ def predict_command(
             raise ValueError(f"--out must be a file of its own, got {out}.")
         if out.suffix.lower() in (".xlsx", ".parquet", ".npz", ".gz"):
             raise ValueError(f"--out is written as CSV; name it .csv, got {out}.")
-    table = read_table(data, header=header, encoding=encoding)
+    table = read_shown(data, header, encoding)
     inputs = choose_inputs(network, table)
     kept = list(table.names) if keep else split_names(key, table.names) if key else []
     check_known(table, [*inputs, *kept])
@@ -113,6 +113,12 @@ def predict_command(
     else:
         write_text(out, text.getvalue())
         console.print(f"{len(outputs):,} predictions in {shown(out)}")
+
+
+def read_shown(path: Path, header: bool | None = None, encoding: str | None = None) -> Table:
+    """A data file; a terminal shows that it is being read, which may take long."""
+    with Console(stderr=True).status(f"reading {shown(path)}"):
+        return read_table(path, header=header, encoding=encoding)
 
 
 def _digits_of(table: Table, names: Sequence[str]) -> int | None:

@@ -46,11 +46,12 @@ from symbreak.cli._console import (
     shown,
     split_names,
 )
+from symbreak.cli._predict import read_shown
 from symbreak.inspection import is_constant, recorded_scores, scores
 from symbreak.models import Model
 from symbreak.objectives import LeastSquares
 from symbreak.objectives._least_squares import check_threads
-from symbreak.problems import read_problem, read_table
+from symbreak.problems import read_problem
 from symbreak.problems._files import Table, default_targets
 from symbreak.topology import MAX_SIZE
 from symbreak.training._committee import check_networks, split
@@ -234,7 +235,7 @@ def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None)
             raise ValueError(f"no data file {source!r}, and no problem of that name.")
         error = unknown("problem", source, problem_names())
         raise ValueError(f"{error} If it is your own, --import the module that adds it.")
-    table = read_table(path, header=given.pop("header", None), encoding=given.pop("encoding", None))
+    table = read_shown(path, given.pop("header", None), given.pop("encoding", None))
     for key in ("targets", "ignore", "categories", "numbers"):
         names = (split_names(text, table.names) for text in given.get(key, ()))
         given[key] = list(itertools.chain(*names))

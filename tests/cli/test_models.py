@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import functools
 import io
 import json
 import re
@@ -12,6 +13,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from symbreak import LeastSquares, Problem, train
@@ -262,6 +264,16 @@ def test_predictions_are_no_workbook_whatever_they_are_called(folder, tmp_path, 
     done = symbreak_here("predict", folder / "house.json", folder / "house.csv", "--out", out)
     assert (done.returncode, out.exists()) == (2, False)
     assert done.stderr == f"Error: --out is written as CSV; name it .csv, got {out}.\n"
+
+
+def test_a_terminal_shows_that_a_file_is_being_read(folder, monkeypatch):
+    """Large ones take seconds."""
+    terminal = functools.partial(Console, force_terminal=True)
+    monkeypatch.setattr("symbreak.cli._predict.Console", terminal)
+    model, table = folder / "house.json", folder / "house.csv"
+    for command in (["predict", model, table], ["inspect", model, "--data", table]):
+        assert "reading " in symbreak_here(*command).stderr
+    assert "reading " in symbreak_here("train", table, "--hidden", "x").stderr
 
 
 def test_a_folder_is_no_data_file(tmp_path):

@@ -267,7 +267,10 @@ class Optimizer(ABC):
         self.max_evaluations = state["max_evaluations"]
         if self.max_evaluations is not None:
             check_count("max_evaluations", self.max_evaluations, 1)
-        breaking = _breaking_from(state["breaking"], state["topology"])
+        name, topology = state["breaking"], check_text("the state's topology", state["topology"])
+        if not isinstance(name, str) or name not in BREAKINGS:
+            raise unknown("breaking", name, BREAKINGS)
+        breaking = BREAKINGS[name](Topology.parse(topology) if topology else None)
         self.breaking = _checked_breaking(breaking, self.dim)
         self._rng = generator_from(state["rng"], BIT_GENERATORS)
         sizes = {"D": self.dim, "N": self.population_size}
@@ -347,10 +350,3 @@ def _settle_errors(candidates: Array, errors: Array) -> tuple[int, int, bool]:
         for d in range(candidates.shape[1]):
             finite &= np.isfinite(candidates[i, d])
     return leader, n_finite, finite
-
-
-def _breaking_from(name: str, topology: str) -> Breaking:
-    if not isinstance(name, str) or name not in BREAKINGS:
-        raise unknown("breaking", name, BREAKINGS)
-    check_text("the state's topology", topology)
-    return BREAKINGS[name](Topology.parse(topology) if topology else None)

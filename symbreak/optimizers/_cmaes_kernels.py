@@ -161,8 +161,11 @@ def adapt(
     )
     y = (new_mean - mean) / sigma  # ~ N(0, C) / sqrt(mu_eff) under random selection
     length = _update_sigma_path(p_sigma, y, B, scales, k)
-    h = _path_is_short(length, k.c_sigma, len(mean), g)
-    _update_covariance_path(p_c, y, h, k)
+    settled = math.sqrt(1 - (1 - k.c_sigma) ** (2 * g))
+    h = length / settled < 1.4 + 2 / (len(mean) + 1)  # not while the step size still grows fast
+    intake = math.sqrt(k.c_c * (2 - k.c_c) * k.mu_eff) if h else 0.0
+    for d in range(len(p_c)):  # p_c <- (1 - c_c) p_c + h sqrt(c_c (2 - c_c) mu_eff) y
+        p_c[d] = (1 - k.c_c) * p_c[d] + intake * y[d]
     _update_covariance(C, p_c, steps, w_cov, h, k)
     # chi of Eq. 45 is (c_sigma / d_sigma) (||p_sigma|| / E ||N(0, I)|| - 1)
     return new_mean, damped_step_size(sigma, k.c_sigma / k.d_sigma * (length - 1), shift)
@@ -213,13 +216,6 @@ def _recombine(
 
 
 @_compiled
-def _path_is_short(length: float, c_sigma: float, D: int, g: int) -> bool:
-    """``h``: whether p_c takes in this step; while the step size still grows fast it does not."""
-    settled = math.sqrt(1 - (1 - c_sigma) ** (2 * g))
-    return length / settled < 1.4 + 2 / (D + 1)
-
-
-@_compiled
 def _update_sigma_path(p_sigma: Array, y: Array, B: Array, scales: Array, k: Constants) -> float:
     """Evolution path of the step size from the step ``y`` of the mean; its length in ``chi_n``.
 
@@ -239,14 +235,6 @@ def _update_sigma_path(p_sigma: Array, y: Array, B: Array, scales: Array, k: Con
     for d in range(D):
         total += p_sigma[d] * p_sigma[d]
     return math.sqrt(total) / k.chi_n  # ||p_sigma|| / E ||N(0, I)||
-
-
-@_compiled
-def _update_covariance_path(p_c: Array, y: Array, h: bool, k: Constants) -> None:
-    """``p_c <- (1 - c_c) p_c + h sqrt(c_c (2 - c_c) mu_eff) y``, in place."""
-    intake = math.sqrt(k.c_c * (2 - k.c_c) * k.mu_eff) if h else 0.0
-    for d in range(len(p_c)):
-        p_c[d] = (1 - k.c_c) * p_c[d] + intake * y[d]
 
 
 @_compiled

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from symbreak._support.checks import Array, shown
 from symbreak._support.frames import column_labels
-from symbreak.problems._tables import MISSING_LABELS, NUMERIC, Column, to_floats
+from symbreak.problems._tables import (
+    BOOLEANS,
+    MISSING_LABELS,
+    NUMERIC,
+    Column,
+    is_boolean,
+    to_floats,
+)
 
 #: How text may write dates: as ISO 8601 says, or else so; the first that reads all of a column.
 ISO = "ISO 8601"
@@ -23,7 +30,6 @@ PATTERNS = (
 )
 #: Neither are numbers, nor can they be made of them.
 NO_NUMBERS = (complex, datetime.date, datetime.time)
-BOOLS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
 EPOCH = datetime.datetime(1970, 1, 1)
 DAY = 86_400e6  # microseconds
 
@@ -86,8 +92,8 @@ def numbers_of(cells: Column) -> Array | None:
     if cells.dtype.kind != "O" or any(isinstance(cell, NO_NUMBERS) for cell in cells):
         return None
     texts = texts_of(cells)
-    if all(text is None or text in BOOLS for text in texts):
-        return np.array([math.nan if text is None else BOOLS[text] for text in texts])
+    if all(text is None or is_boolean(text) for text in texts):
+        return np.array([math.nan if text is None else BOOLEANS[text.lower()] for text in texts])
     values = to_floats([text or "nan" for text in texts], ".")
     lost = np.array([text is None for text in texts])
     return None if np.isnan(values[~lost]).any() else values

@@ -57,6 +57,13 @@ def test_levels_are_indicators_and_the_most_frequent_has_none():
     assert inputs.tolist() == [[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
 
 
+def test_booleans_are_numbers_in_any_case_as_in_files():
+    cells = np.array(["TRUE", "False", None, "true"] * 3, dtype=object)
+    (column,) = Encoding.learn({"a": cells}).columns
+    assert column.kind == "number"
+    assert np.array_equal(column.codes(cells)[0][:4], [1, 0, np.nan, 1], equal_nan=True)
+
+
 def test_gaps_where_training_had_none_are_filled_and_named():
     encoding = Encoding.learn({"x": np.arange(7.0), "g": np.array(list("aaaabbb"), object)})
     with pytest.warns(UserWarning, match="where training had none: x, g"):

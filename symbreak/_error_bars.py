@@ -23,7 +23,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import ndtri, stdtrit
 
 from symbreak._model_file import read_array, read_net, read_number, read_objects
-from symbreak._support.blas import single_threaded_blas
+from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array
 from symbreak.network import held, linearisations
 from symbreak.problems import Dataset, Problem
@@ -111,12 +111,12 @@ class ErrorBars:
     error_spread: Array
     n_samples: int
 
-    @single_threaded_blas
+    @one_blas_thread()
     def std(self, X: Array, outputs: Array) -> Array:
         """Standard deviations (K, q) of targets around a model's outputs (K, q) at X (K, d)."""
         return self.scale * np.sqrt(self._variance(X, outputs))
 
-    @single_threaded_blas
+    @one_blas_thread()
     def half_width(self, X: Array, outputs: Array, coverage: float) -> Array:
         """How far (K, q) intervals around these outputs reach that hold a share of the targets."""
         return self.factor(coverage) * np.sqrt(self._variance(X, outputs))
@@ -125,7 +125,7 @@ class ErrorBars:
         parts = ((member.share, *member(X)) for member in self.members)
         return np.sum([share * (v + (f - outputs) ** 2) for share, f, v in parts], axis=0)
 
-    @single_threaded_blas
+    @one_blas_thread()
     def std_of_mean(self, X: Array, mean: Array, weights: Array) -> Array:
         """Standard deviations (q,) of the weighted mean (q,) of outputs at X (K, d), no noise."""
         total = np.zeros_like(mean)
@@ -208,7 +208,7 @@ def _read_member(facts: Mapping[str, Any], topology: Topology) -> Member:
 # How they are made
 
 
-@single_threaded_blas
+@one_blas_thread()
 def error_bars_of(
     problem: Problem,
     optima: Sequence[Optimum],

@@ -31,7 +31,7 @@ from symbreak._model_file import (
     read_scaling,
     read_text,
 )
-from symbreak._support.blas import single_threaded_blas
+from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import (
     Array,
     IntArray,
@@ -322,7 +322,7 @@ class Model:
                 f"X must have shape (K, d) = (K, {d}) for a {self.topology} network, got {shape}."
             )
 
-    @single_threaded_blas
+    @one_blas_thread()
     def weighted_sums(self, X: Array) -> Array:
         """Weighted sums (K, q) of the outputs for inputs X (K, d) in normalised units (Eq. 3)."""
         X = as_matrix("X", X)

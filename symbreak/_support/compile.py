@@ -82,10 +82,6 @@ class _SturdyCache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except Exception:
-            self._begin_anew(sig, data)
-
-    def _begin_anew(self, sig: Any, data: Any) -> None:
-        """Empty the cache, whose index may be damaged, and save again, unless the disk is full."""
-        with suppress(OSError):
-            self.flush()
-            super().save_overload(sig, data)
+            with suppress(OSError):  # the disk may be full, or the index damaged
+                self.flush()
+                super().save_overload(sig, data)

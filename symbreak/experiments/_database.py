@@ -49,7 +49,8 @@ class Database:
             raise StoreError(f"that is {what}; give the file of a store, such as study.db.", path)
         if not path.exists() and (read_only or not create):
             raise StoreError(f"no store at {path}. Run a study first, with --store {path}.")
-        self.read_only = read_only or (path.exists() and not _is_writable(path))
+        writable = os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
+        self.read_only = read_only or (path.exists() and not writable)
         with self._named_errors():
             self._connection = _connect(path, self.read_only)
             try:
@@ -286,10 +287,6 @@ def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
     alone = not os.access(whole.parent, os.W_OK) and not log.exists()
     uri = f"{whole.as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
     return sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None)
-
-
-def _is_writable(path: Path) -> bool:
-    return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
 
 
 def _checksum(table: str, values: Sequence[Any]) -> str:

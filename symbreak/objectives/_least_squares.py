@@ -15,7 +15,7 @@ from symbreak import _kernels, network
 from symbreak._polish._evidence import EvidencePolisher
 from symbreak._polish._linearisation import Linearisation, check_polish_memory, jacobian_cost
 from symbreak._polish._polisher import Polisher
-from symbreak._support.blas import single_threaded_blas
+from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import (
     Array,
     check_count,
@@ -229,7 +229,7 @@ class LeastSquares(Objective):
         penalty = _kernels.feasible(theta, self._objective.rescale, vector)
         return vector, float(penalty)
 
-    @single_threaded_blas
+    @one_blas_thread()
     def model(self, theta: ArrayLike, output_weights: Array | None = None) -> Model:
         """The complete network at which ``theta`` (D,) is evaluated.
 
@@ -267,7 +267,7 @@ class LeastSquares(Objective):
         """What targets are multiplied by before output weights are fitted (Section 2)."""
         return network.CLASS_SCALE if self.problem.classes else 1.0
 
-    @single_threaded_blas
+    @one_blas_thread()
     def network_error(self, model: Model, *, with_ridge: bool = True) -> float:
         """Error of a complete network on the training set, without the penalty.
 

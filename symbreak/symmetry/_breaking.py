@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from symbreak._support.blas import single_threaded_blas
+from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import (
     Array,
     IntArray,
@@ -133,7 +133,7 @@ class ExhaustiveBreaking(_OfNetworks):
     def __post_init__(self) -> None:
         symmetry_table(check_topology(self.topology))  # refuse now, not in the middle of a run
 
-    @single_threaded_blas
+    @one_blas_thread()
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
         population, anchor = self._checked(population, anchor)
         sources, signs = symmetry_table(self.topology)

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from symbreak._support.blas import single_threaded_blas
+from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import MAX_MAGNITUDE, Array, IntArray, Mask
 from symbreak._support.compile import compiled
 from symbreak.symmetry._assignment import (
@@ -70,7 +70,7 @@ def choices(n: int, signed: bool) -> Choices:
     return np.repeat(orders, len(signs), axis=0), np.tile(signs, (len(orders), 1))
 
 
-@single_threaded_blas
+@one_blas_thread()
 def move_to_nearest(
     population: Array,
     anchor: Array,

@@ -19,7 +19,7 @@ import numpy as np
 
 from symbreak._polish._evidence import EvidenceResult, evidence_of
 from symbreak._polish._polisher import Polisher
-from symbreak._support.blas import single_threaded_blas
+from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array
 from symbreak.models import Model
 from symbreak.network import CLASS_SCALE, fit_output_weights, hidden_outputs
@@ -147,7 +147,7 @@ def refitted(model: Model, problem: Problem, alpha: float) -> Model:
     return replace(model, output_weights=V)
 
 
-@single_threaded_blas
+@one_blas_thread()
 def _condensed(theta: Array, problem: Problem, data: Dataset) -> tuple[Array, Array]:
     """Hidden outputs and targets in no more rows than columns, with the same least squares.
 
@@ -275,7 +275,7 @@ class Probable(NamedTuple):
     n_effective: float
 
 
-@single_threaded_blas
+@one_blas_thread()
 def with_probabilities(
     model: Model, problem: Problem, may_go_on: MayGoOn = lambda: True
 ) -> Probable:

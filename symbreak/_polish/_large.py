@@ -16,6 +16,7 @@ from scipy.linalg.blas import dsymv, dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from symbreak._polish._step_kernels import SMALLEST
+from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array
 from symbreak.network import ROUNDING
 
@@ -104,6 +105,7 @@ class Dual(NamedTuple):
         return C if info == 0 else None
 
 
+@one_blas_thread()
 def damped_step(
     theta: Array, here: Dense | Dual, g: Array, ridge: Array, damping: float, radius: float
 ) -> tuple[Array, float]:

@@ -17,7 +17,6 @@ from symbreak._polish._curvature import Curvature
 from symbreak._polish._large import Dense, Dual, damped_step
 from symbreak._polish._linearisation import Linearisation
 from symbreak._polish._step_kernels import LARGE
-from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array, check_count, check_finite, check_real, check_theta
 from symbreak._support.state import State, check_saved, reading_state
 from symbreak.network import MIN_OVER_ROUNDING, ROUNDING, held
@@ -218,8 +217,7 @@ class Polisher:
         model = (here.g, self._ridge, self._damping, self._radius)
         if D > LARGE:
             curved = Dense(hessian) if here.J is None else Dual(here.J)
-            with one_blas_thread():
-                trial, fall = damped_step(self._theta, curved, *model)
+            trial, fall = damped_step(self._theta, curved, *model)
         else:
             trial, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
             fall = kernels.damped_step(self._theta, hessian, *model, M, L, trial)

@@ -30,6 +30,7 @@ from symbreak._support.checks import (
     shown,
 )
 from symbreak.models import Model
+from symbreak.network import divided
 from symbreak.objectives._base import Objective
 from symbreak.objectives._network import Network
 from symbreak.problems import Scaling
@@ -243,15 +244,12 @@ class Fitness(Objective):
     def model(self, theta: Array, output_weights: Array | None = None) -> Model:
         """The network of a vector (D,): hidden layers and output weights, biases of 0 if none."""
         net = self.topology
-        theta = check_theta(theta, net.dim)
-        *hidden, output = net.layers(theta)
-        if not net.biases:
-            hidden = [np.column_stack([layer, np.zeros(len(layer))]) for layer in hidden]
+        hidden, weights = divided(check_theta(theta, net.dim), net)
         return Model(
             replace(net, outputs="solved", biases=True),
             "regression",
-            np.concatenate([layer.ravel() for layer in hidden]),
-            output.T.copy(),
+            hidden,
+            weights if net.biases else weights[:-1],
             self._inputs,
             self._outputs,
         )

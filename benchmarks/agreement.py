@@ -4,7 +4,7 @@ A training ends when three of its starts agree, which is a rule that looks at wh
 are many trainings of each problem; all of their starts together say what share of starts ends in
 something better than what a training has found. A bound at 95 % may be broken by one in twenty.
 
-    python benchmarks/agreement.py        # what is missing in its results; all in a quarter of an hour
+    python benchmarks/agreement.py        # what is missing; all in a quarter of an hour
 
 Rows are kept one by one; several processes may share the work, each with the names of some.
 """

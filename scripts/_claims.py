@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -243,14 +244,10 @@ def _all(answers: Any) -> bool | None:
     return False if False in found else None if None in found else True
 
 
-def _pairs(family: str) -> list[tuple[str, str]]:
-    return list(combinations(PAPER_METHODS[family], 2))
-
-
 def _all_significant(problem: str) -> Iterator[Claim]:
     for family, three in PAPER_METHODS.items():
         sentence = f"{family} family: all pairwise differences are significant"
-        yield Claim(problem, sentence, three, significant(*_pairs(family)))
+        yield Claim(problem, sentence, three, significant(*combinations(three, 2)))
 
 
 def _fastest(problem: str, sentence: str) -> Iterator[Claim]:
@@ -299,9 +296,7 @@ def _claims() -> Iterator[Claim]:
 
 
 def _syn5(de: tuple[str, ...], cma: tuple[str, ...]) -> Iterator[Claim]:
-    def claim(sentence: str, three: tuple[str, ...], check: Check) -> Claim:
-        return Claim("syn5", sentence, three, check)
-
+    claim = partial(Claim, "syn5")
     yield claim("DE family: no significant difference", de, no_difference("DE"))
     sentence = "CMA-ES and CMA-ES-SB do not differ, by a narrow margin (p = 0.08)"
     yield claim(sentence, cma, not_significant("CMA-ES", "CMA-ES-SB"))
@@ -317,11 +312,9 @@ def _syn5(de: tuple[str, ...], cma: tuple[str, ...]) -> Iterator[Claim]:
 
 
 def _sinc2d(de: tuple[str, ...], cma: tuple[str, ...]) -> Iterator[Claim]:
-    def claim(sentence: str, three: tuple[str, ...], check: Check) -> Claim:
-        return Claim("sinc2d", sentence, three, check)
-
+    claim = partial(Claim, "sinc2d")
     sentence = "DE family: all pairwise differences are significant"
-    yield claim(sentence, de, significant(*_pairs("DE")))
+    yield claim(sentence, de, significant(*combinations(de, 2)))
     check = significant(("CMA-ES", "CMA-ES-SB"), ("CMA-ES-INV-SB", "CMA-ES-SB"))
     yield claim("CMA-ES-SB differs significantly from CMA-ES and CMA-ES-INV-SB", cma, check)
     check = not_significant("CMA-ES", "CMA-ES-INV-SB")
@@ -334,9 +327,7 @@ def _sinc2d(de: tuple[str, ...], cma: tuple[str, ...]) -> Iterator[Claim]:
 
 
 def _two_spirals(de: tuple[str, ...], cma: tuple[str, ...]) -> Iterator[Claim]:
-    def claim(sentence: str, three: tuple[str, ...], check: Check) -> Claim:
-        return Claim("two-spirals", sentence, three, check)
-
+    claim = partial(Claim, "two-spirals")
     rate = "train_error"
     sentence = "DE and DE-INV-SB do not differ significantly on the {} set"
     yield claim(sentence.format("training"), de, not_significant("DE", "DE-INV-SB", rate))

@@ -278,15 +278,18 @@ class _Trainer:
         loss = next((one.loss for one in comparison.tried if one.hidden == hidden), None)
         record = trainer.own(chosen, left, initial, n, search_ridge=problem.alpha, loss=loss)
         model, tried = record.model, comparison.tried if len(sizes) > 1 else []
-        if model is not None and tried:
-            rows = [one._asdict() | {"hidden": list(one.hidden)} for one in tried]
-            model = replace(model, origin={**model.origin, "size_path": rows})
+        n_evaluations = before + record.n_evaluations
+        if model is not None:
+            origin = {**model.origin, "n_evaluations": n_evaluations}
+            if tried:
+                origin["size_path"] = [t._asdict() | {"hidden": list(t.hidden)} for t in tried]
+            model = replace(model, origin=origin)
         return replace(
             record,
             model=model,
             size_path=tuple(tried),
             evaluations=before + record.evaluations,
-            n_evaluations=before + record.n_evaluations,
+            n_evaluations=n_evaluations,
             max_evaluations=before + record.max_evaluations,
             seconds=seconds + record.seconds,
         )
@@ -404,16 +407,20 @@ def _joined(records: list[RunRecord]) -> RunRecord:
     first, last = records[0], records[-1]
     if first is last:
         return first
-    before = first.n_evaluations
+    before, model = first.n_evaluations, last.model
+    n_evaluations = before + last.n_evaluations
+    if model is not None:
+        model = replace(model, origin={**model.origin, "n_evaluations": n_evaluations})
     return replace(
         last,
+        model=model,
         evaluations=np.concatenate([first.evaluations, before + last.evaluations]),
         errors=np.concatenate([first.errors, last.errors]),
         founds=first.founds,
         restarts=first.restarts,
         role=first.role,
         max_evaluations=first.max_evaluations + last.max_evaluations,
-        n_evaluations=before + last.n_evaluations,
+        n_evaluations=n_evaluations,
         seconds=first.seconds + last.seconds,
         stopped=first.stopped if first.agreement.is_too_few else last.stopped,
     )

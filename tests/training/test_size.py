@@ -40,6 +40,7 @@ def test_what_was_tried_is_in_the_model_and_its_size_in_words(record):
     again = Model.from_json(record.model.to_json())
     rows = [tried._asdict() | {"hidden": list(tried.hidden)} for tried in record.size_path]
     assert again.origin["size_path"] == rows
+    assert again.origin["n_evaluations"] == record.n_evaluations
     neurons = sum(record.model.topology.hidden)
     assert f", {neurons} neurons, " in record.size_in_words
     assert record.size_in_words in repr(record)

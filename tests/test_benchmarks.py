@@ -45,6 +45,7 @@ MOMENTS = {
     "peers": ({"BUDGET": 1_200, "process": in_this_process}, "--repeats 1"),
     "polish": ({"CASES": {"sinc": 8}}, "--repeats 1"),
     "posteriors": ({}, "{folder} {folder}"),
+    "ridge_groups": ({"REPORTED": 1}, "run --data mpg"),
     "rule": ({"PAPER": ("syn5",), "TABLES": (), "LARGEST": (), "REPLAYS": 2}, "--seconds 0"),
     "size": (
         {"TASKS": ONE, "ROWS": ONE, "NEURONS": ONE, "TORCH": (), "LIMITS": {500: 0.05}},

@@ -157,8 +157,7 @@ def _lead(results: Results, figures: Figures) -> Iterator[Figure]:
             _charts.rank_chart(ranks, styles_of(results.lineup)),
             f"Mean ranks on {ranks.n_problems} problems of the methods that ran on all of "
             "them; a bar is the critical difference of Nemenyi's test at 0.05, and where two "
-            "overlap, no difference can be shown. Friedman's test: p = "
-            f"{_tables.text_of(ranks.p)}.",
+            "overlap, no difference can be shown.",
         )
     if results.runs["method"].nunique() > 1:
         yield figures.add(

@@ -150,6 +150,23 @@ def peers() -> str:
     return "\n".join(lines)
 
 
+def speed() -> str:
+    """How fast networks are judged, beside what was asked for."""
+    lines = ["| what | measured | asked for |", "|---|---:|---:|"]
+    for row in benchmark("fitness", "What evolve adds"):
+        what = f"compiled population of {row['population']} that fails soon, in bare loops"
+        lines.append(f"| {what} | {row['times the bare loop']:.2f} | at most {row['at most']} |")
+    for row in benchmark("fitness", "CartPole"):
+        rate = f"{row['evaluations a second']:,.0f}"
+        lines.append(f"| CartPole, evaluations a second, {row['search']} | {rate} | |")
+    for row in benchmark("fitness", "Two processes"):
+        what = (
+            f"two processes, a fitness of 1 ms, populations of {row['population']}: times as fast"
+        )
+        lines.append(f"| {what} | {row['times as fast']:.2f} | at least {row['at least']} |")
+    return "\n".join(lines)
+
+
 def aligned() -> str:
     """What aligning between ask and tell does to the searches of other packages."""
     lines = [
@@ -206,6 +223,7 @@ def pages() -> dict[Path, str]:
             "control table": table_of(table),
             "control auto": reliability(read(STUDIES / "control-auto")),
             "control peers": peers(),
+            "control speed": speed(),
         },
         ALIGNMENT: {
             "aligned claim": alignment_claim(),

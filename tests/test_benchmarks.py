@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,11 @@ def in_this_process(code, _):
     with contextlib.redirect_stdout(io.StringIO()) as output:
         exec(code.replace("0_000", "0"), {})
     return 1.0, output.getvalue()
+
+
+def a_table():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    return SimpleNamespace(X=X, y=X[:, 0])
 
 
 #: What is made smaller in each, and the words of its command line.
@@ -45,7 +51,7 @@ MOMENTS = {
     "peers": ({"BUDGET": 1_200, "process": in_this_process}, "--repeats 1"),
     "polish": ({"CASES": {"sinc": 8}}, "--repeats 1"),
     "posteriors": ({}, "{folder} {folder}"),
-    "ridge_groups": ({"REPORTED": 1}, "run --data mpg"),
+    "ridge_groups": ({"REPORTED": 1, "TABLES": {"a": a_table}}, "run"),
     "rule": ({"PAPER": ("syn5",), "TABLES": (), "LARGEST": (), "REPLAYS": 2}, "--seconds 0"),
     "size": (
         {"TASKS": ONE, "ROWS": ONE, "NEURONS": ONE, "TORCH": (), "LIMITS": {500: 0.05}},

@@ -247,4 +247,4 @@ def benchmark(repeats: int) -> Tables:
 
 
 if __name__ == "__main__":
-    run(benchmark, __doc__, repeats=20)
+    run(benchmark, __doc__, repeats=50)

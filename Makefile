@@ -76,6 +76,8 @@ bench: $(DEV_STAMP)  ## Speed against the floor and against peers
 	$(BIN)/python benchmarks/peers.py --json benchmarks/results/peers.json
 	$(BIN)/python benchmarks/alignment.py --json benchmarks/results/alignment.json
 	$(BIN)/python benchmarks/aligned.py --json benchmarks/results/aligned.json
+	$(BIN)/python benchmarks/control.py --json benchmarks/results/control.json
+	$(BIN)/python benchmarks/fitness.py --json benchmarks/results/fitness.json
 	$(BIN)/python benchmarks/polish.py --json benchmarks/results/polish.json
 	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python scripts/update_readme.py

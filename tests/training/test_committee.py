@@ -78,6 +78,7 @@ def test_many_samples_make_a_committee_too():
     problem = Problem.from_arrays(X, y, hidden=(3,))
     record = train(problem, max_evaluations=4_000, n_networks=2)
     assert len(record.members) == 2
+    assert record.model.origin["n_evaluations"] == record.n_evaluations  # of both stages
     errors = [member.error_on(problem.train) for member in record.members]
     assert record.model.error_on(problem.train) <= max(errors)
 

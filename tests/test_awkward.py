@@ -320,7 +320,7 @@ STUDIES = [
     door(check_store, "done.db"),
     door(merge_stores, "m.db", ["done.db"]),
     door(Results.of, "done.db"),
-    door(write_report, "no.db", "report", formats=(), refresh=None),
+    door(write_report, "no.db", "report", formats=()),
 ]
 
 

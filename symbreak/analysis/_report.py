@@ -16,7 +16,7 @@ import vl_convert
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
-from symbreak._support.checks import check_callable, check_count, check_path, shown
+from symbreak._support.checks import check_callable, check_path, shown
 from symbreak._support.writing import write_text
 from symbreak._version import __version__
 from symbreak.analysis import _charts, _tables, _targets
@@ -47,7 +47,6 @@ def write_report(
     folder: str | Path,
     *,
     formats: Sequence[str] = USUAL_FORMATS,
-    refresh: int = 0,
     on_step: Callable[[str], object] | None = None,
 ) -> Report:
     """Turn stores, finished or still running, into a folder with a page, tables and figures.
@@ -56,7 +55,6 @@ def write_report(
         store: A store or an archive, or several that are reported together.
         folder: Where to; made if it is missing. ``index.html`` there is one self-contained page.
         formats: Of the figures in ``figures/``: svg, png, pdf; none for the page alone.
-        refresh: Seconds after which an open page looks again; 0 for never.
         on_step: Called with a word on what is done next.
 
     Returns:
@@ -71,7 +69,7 @@ def write_report(
     if not paths:
         raise ValueError(f"a report needs at least one store, got {shown(store)}.")
     say = check_callable("on_step", on_step) or (lambda step: None)
-    formats, refresh = check_formats(formats), check_count("refresh", refresh, 0)
+    formats = check_formats(formats)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"a report needs a folder, and {folder} is a file.")
     say("reading results")
@@ -86,7 +84,7 @@ def write_report(
         write_tables(results, folder)
         say("drawing charts")
         figures = Figures(folder / "figures", formats, pool)
-        page = render_page(results, paths[0].stem, refresh, figures)
+        page = render_page(results, paths[0].stem, figures)
         figures.wait()
     _write(folder / "index.html", page)  # whole, so that a browser never sees half of it
     return Report(folder / "index.html", results)
@@ -106,7 +104,7 @@ def _write(path: Path, text: str) -> None:
     write_text(path, text, follow_links=False)
 
 
-def render_page(results: Results, name: str, refresh: int, figures: Figures) -> str:
+def render_page(results: Results, name: str, figures: Figures) -> str:
     """The page as HTML, with that name if no study has one; its figures are saved on the way."""
     there = not results.runs.empty
     extent, *sentences = summary_sentences(results)
@@ -131,7 +129,6 @@ def render_page(results: Results, name: str, refresh: int, figures: Figures) -> 
         title=" + ".join(dict.fromkeys(study[0] for study in results.studies)) or name,
         version=__version__,
         made=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-        refresh=refresh,
         extent=extent,
         sentences=sentences,
         libraries=Markup(_javascript()),

@@ -229,8 +229,8 @@ class Results:
     @cached_property
     def missing(self) -> pd.DataFrame:
         """Planned runs that are not finished: problem, method, missing, planned."""
-        columns, left = ["problem", "method", "missing"], {run.key for run in self._unfinished}
-        rows = [(printable(r.problem), r.method, r.key in left) for r in self.planned.values()]
+        columns, done = ["problem", "method", "missing"], set(self.runs["key"])
+        rows = [(printable(r.problem), r.method, k not in done) for k, r in self.planned.items()]
         by = pd.DataFrame(rows, columns=columns).groupby(columns[:2], sort=False)["missing"]
         return by.agg(missing="sum", planned="size").query("missing > 0").reset_index()
 
@@ -238,18 +238,6 @@ class Results:
     def planned(self) -> dict[str, RunSpec]:
         """Every run of the studies, by its key."""
         return {run.key: run for spec in self.specs for run in spec.runs()}
-
-    @property
-    def complete(self) -> bool:
-        """Whether every planned run has finished or failed."""
-        failed = set(self.failures["key"])
-        return bool(self.planned) and all(run.key in failed for run in self._unfinished)
-
-    @cached_property
-    def _unfinished(self) -> list[RunSpec]:
-        """Planned runs without a result."""
-        done = set(self.runs["key"])
-        return [run for key, run in self.planned.items() if key not in done]
 
     @cached_property
     def specs(self) -> list[StudySpec]:

@@ -30,14 +30,11 @@ from symbreak.cli._console import (
 )
 from symbreak.experiments import Archive, Store, StudySpec, run_study
 from symbreak.experiments._driver import StudyResult, Update, missing_runs
-from symbreak.experiments._spec import relative_work, seconds_per_evaluation
+from symbreak.experiments._spec import seconds_per_evaluation
 from symbreak.experiments._study import BUILT_IN
 
 LINE_EVERY = 10.0  # seconds between lines where there is no terminal
-MEASURE_FOR = 3.0  # seconds before the time left is said
-#: Nor before this share of the work is done, or so many seconds have passed: in a fresh
-#: installation the first runs compile for most of their time.
-MEASURE_SHARE, MEASURE_AT_MOST = 0.02, 60.0
+MEASURE_FOR = 10.0  # seconds before the time left is said: the first runs compile
 WIDE = 90  # columns of a terminal with room for words
 
 
@@ -101,7 +98,7 @@ def study_command(
             say(f"Connecting to {cluster}, which may take half a minute")
         with (
             _with_certificates(cluster, tls_ca, tls_cert, tls_key),
-            StudyView(spec, counts, opened.checkpoints()) as view,
+            StudyView(counts) as view,
         ):
             result = run_study(
                 spec,
@@ -217,71 +214,18 @@ def _print_plan(
     console.print(f"about {total} with {n_workers} workers; nothing was run")
 
 
-class Pace:
-    """How much of a study is done, and how long the rest takes.
+class StudyView(Progress):
+    """Bars per problem and overall, runs per minute, time left, best errors so far.
 
-    Work is weighed by the cost of an evaluation. The clock starts with the first sign of work,
-    since starting processes and loading compiled code says nothing about what follows; and what
-    an earlier start had done is not taken for speed.
+    The time left is by runs, since they come repetition by repetition, in an order of no meaning.
     """
 
-    def __init__(self, spec: StudySpec, counts: Counter[tuple[str, str]], resumed: set[str]):
-        self._work = {run.problem: relative_work(run) for run in spec.first_runs()}
-        self.runs: Counter[str] = Counter()
+    def __init__(self, counts: Counter[tuple[str, str]]):
+        self._runs: Counter[str] = Counter()
         for (problem, _), n in counts.items():
-            self.runs[problem] += n
-        self.finished: Counter[str] = Counter()
-        self._total = sum(self._work[name] * n for name, n in self.runs.items())
-        self._resumed = resumed
+            self._runs[problem] += n
+        self._finished: Counter[str] = Counter()
         self._under_way: dict[str, tuple[str, float]] = {}  # key -> problem, share done
-        self._begun: tuple[float, float] | None = None  # time and work of the first sign
-
-    def update(self, update: Update, now: float) -> None:
-        """Take in news of a run, heard at ``now`` seconds."""
-        run = update.run
-        if update.status == "restarted":
-            self._resumed.discard(run.key)
-            return
-        if update.status == "running":
-            share = update.n_evaluations / run.max_evaluations
-            self._under_way[run.key] = run.problem, share
-        else:
-            share = 1.0
-            self._under_way.pop(run.key, None)
-            self.finished[run.problem] += 1
-        if run.key in self._resumed or self._begun is None:
-            self._resumed.discard(run.key)
-            self._begun = self._begun or (now, 0.0)
-            time_begun, work_begun = self._begun
-            self._begun = time_begun, work_begun + share * self._work[run.problem]
-
-    def done(self, problem: str) -> float:
-        """Runs of a problem that are done, in fractions too."""
-        under_way = sum(share for name, share in self._under_way.values() if name == problem)
-        return self.finished[problem] + under_way
-
-    @property
-    def share(self) -> float:
-        """Part of all work that is done."""
-        done = sum(self._work[name] * self.done(name) for name in self.runs)
-        return done / self._total if self._total else 1.0
-
-    def seconds_left(self, now: float) -> float | None:
-        """Seconds until all is done, or None if too little is known."""
-        if self._begun is None:
-            return None
-        passed, gained = now - self._begun[0], self.share * self._total - self._begun[1]
-        enough = gained >= MEASURE_SHARE * self._total or passed >= MEASURE_AT_MOST
-        if passed < MEASURE_FOR or gained <= 0 or not enough:
-            return None
-        return passed * (1 - self.share) * self._total / gained
-
-
-class StudyView(Progress):
-    """Bars per problem and overall, runs per minute, time left, best errors so far."""
-
-    def __init__(self, spec: StudySpec, counts: Counter[tuple[str, str]], resumed: set[str]):
-        self._pace = Pace(spec, counts, resumed)
         self._started = self._said = time.monotonic()
         self._best: dict[str, float] = {}
         self._wide = console.width >= WIDE
@@ -296,38 +240,46 @@ class StudyView(Progress):
         )
         self._bars = {
             name: self.add_task(name, total=n, runs=f"0/{n}", words="")
-            for name, n in self._pace.runs.items()
+            for name, n in self._runs.items()
         }
-        self._overall = self.add_task("all", total=1.0, runs=self._counts(), words="")
+        total = self._runs.total()
+        self._overall = self.add_task("all", total=total, runs=self._counts(), words="")
 
     def hear(self, update: Update) -> None:
         """Take in news of a run."""
-        name, method, now = update.run.problem, update.run.method, time.monotonic()
-        self._pace.update(update, now)
+        run, name, now = update.run, update.run.problem, time.monotonic()
+        self._under_way.pop(run.key, None)
         if update.status == "restarted":
-            say(f"the checkpoint of {name}, {method} was damaged; it starts again")
-        elif update.error < self._best.get(name, float("inf")):
+            say(f"the checkpoint of {name}, {run.method} was damaged; it starts again")
+        elif update.status == "running":
+            self._under_way[run.key] = name, update.n_evaluations / run.max_evaluations
+        else:
+            self._finished[name] += 1
+        if update.error < self._best.get(name, float("inf")):
             self._best[name] = update.error
-            best = f"best error {update.error:.3g} by {method}"
+            best = f"best error {update.error:.3g} by {run.method}"
             self.update(self._bars[name], words=best if self._wide else f"{update.error:.3g}")
-        runs = f"{self._pace.finished[name]}/{self._pace.runs[name]}"
-        self.update(self._bars[name], completed=self._pace.done(name), runs=runs)
-        runs, words = self._counts(), self._words(now)
-        self.update(self._overall, completed=self._pace.share, runs=runs, words=words)
+        done = self._finished.copy()
+        for problem, share in self._under_way.values():
+            done[problem] += share  # type: ignore[assignment]
+        runs = f"{self._finished[name]}/{self._runs[name]}"
+        self.update(self._bars[name], completed=done[name], runs=runs)
+        runs, words = self._counts(), self._words(now - self._started)
+        self.update(self._overall, completed=done.total(), runs=runs, words=words)
         if not console.is_terminal and now - self._said >= LINE_EVERY:
             self._said = now
             say(f"{runs}, {words}")
 
     def _counts(self) -> str:
-        return f"{self._pace.finished.total():,}/{self._pace.runs.total():,} runs"
+        return f"{self._finished.total():,}/{self._runs.total():,} runs"
 
-    def _words(self, now: float) -> str:
-        words = []
+    def _words(self, seconds: float) -> str:
+        finished, words = self._finished.total(), []
         if self._wide or not console.is_terminal:
-            per_minute = 60 * self._pace.finished.total() / max(now - self._started, 1e-9)
-            words.append(f"{per_minute:,.0f} runs a minute")
-        if (left := self._pace.seconds_left(now)) is not None and left > 0:
-            words.append(f"about {duration(left)} left")
+            words.append(f"{60 * finished / max(seconds, 1e-9):,.0f} runs a minute")
+        left = self._runs.total() - finished
+        if left and finished and seconds >= MEASURE_FOR:
+            words.append(f"about {duration(seconds * left / finished)} left")
         return ", ".join(words)
 
 

@@ -20,7 +20,6 @@ from symbreak._support.checks import (
     unknown,
 )
 from symbreak.control import CONTROL, control_fitness
-from symbreak.network import evaluation_cost
 from symbreak.objectives import Fitness
 from symbreak.problems import Problem, load_problem, read_problem
 from symbreak.topology import Topology
@@ -43,8 +42,6 @@ PROBLEM_KEYS = (
     *(field.name for field in dataclasses.fields(Problem) if field.name not in _OF_DATA),
 )
 
-#: An evaluation of a problem of control takes about as long as one of so many samples.
-CONTROL_STEPS = 10_000
 #: Larger numbers do not fit a store.
 MAX_SEED, MAX_BUDGET = 2**63 - 1, 10**15
 
@@ -187,13 +184,6 @@ def check_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> No
     for key in table:
         if key not in known:
             raise ValueError(f"{where}: {unknown('key', key, known)}")
-
-
-def relative_work(run: RunSpec) -> float:
-    """Evaluations of a run times the multiply-adds of one: how long runs take beside each other."""
-    problem = run.load_problem()
-    n = CONTROL_STEPS if isinstance(problem, Fitness) else len(problem.train)
-    return float(run.max_evaluations * evaluation_cost(problem.topology, n))
 
 
 def seconds_per_evaluation(run: RunSpec, at_least: float = 0.1) -> float:

@@ -180,10 +180,6 @@ class Store:
         """Number of rows of ``run``, ``failure`` or ``checkpoint``."""
         return self._database.count(check_choice("table", table, TABLES))
 
-    def checkpoints(self) -> set[str]:
-        """Keys of the runs under way."""
-        return {row["key"] for row, _ in self._database.checked_rows("checkpoint")}
-
     def check_study(self, spec: StudySpec) -> None:
         """Raise unless all runs of a study may be compared with those here of the same names.
 

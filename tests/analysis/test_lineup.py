@@ -78,7 +78,7 @@ def test_a_third_family_is_spoken_of(results):
 
 
 def test_a_third_family_is_in_all_charts_of_the_page(results, tmp_path):
-    page = render_page(results, "small", 0, Figures(tmp_path, ("svg",)))
+    page = render_page(results, "small", Figures(tmp_path, ("svg",)))
     assert '<th colspan="2" class="family">Novel</th>' in page
     assert page.count("<h3>Novel</h3>") == 2  # a section per problem
     assert "<h4>Novel</h4>" in page  # targets reached
@@ -97,7 +97,7 @@ def test_a_third_family_is_in_all_charts_of_the_page(results, tmp_path):
 def test_a_family_without_a_plain_or_a_proximity_method_makes_a_page(results, tmp_path):
     runs = results.runs[results.runs["method"].isin(["DE", "Aligned"])]
     lone = dataclasses.replace(results, runs=runs, lineup=Lineup.of(runs), studies=[])
-    page = render_page(lone, "small", 0, Figures(tmp_path))
+    page = render_page(lone, "small", Figures(tmp_path))
     assert "10 finished runs" not in page
     assert "20 finished runs: 2 problems, 2 methods, 5 repetitions each." in page
     assert "has a smaller mean error than" not in page

@@ -11,13 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from symbreak.cli import _study, app
-from symbreak.cli._study import (
-    MEASURE_AT_MOST,
-    MEASURE_FOR,
-    MEASURE_SHARE,
-    Pace,
-    StudyView,
-)
+from symbreak.cli._study import StudyView
 from symbreak.experiments import Store, StudySpec, execute
 from symbreak.experiments._driver import StudyResult, Update
 from tests.cli.shell import symbreak_here
@@ -37,81 +31,36 @@ def spec():
     return StudySpec.parse(TEXT)
 
 
-def counts(spec):
-    return Counter((run.problem, run.method) for run in spec.runs())
-
-
 def runs_of(spec, problem):
     return [run for run in spec.runs() if run.problem == problem]
 
 
-def test_nothing_is_said_of_the_time_left_before_it_was_measured(spec):
-    pace = Pace(spec, counts(spec), set())
-    assert pace.seconds_left(100.0) is None  # processes start, code is loaded
-    first, *_ = runs_of(spec, "syn5")
-    pace.update(Update(first, "running", 100, 1.0), 100.0)
-    assert pace.seconds_left(100.0 + MEASURE_FOR / 2) is None
-    pace.update(Update(first, "finished", 1000, 1.0), 110.0)
-    assert pace.share < MEASURE_SHARE
-    assert pace.seconds_left(110.0) is None  # it may have compiled for most of that
-    assert pace.seconds_left(100.0 + MEASURE_AT_MOST) > 0
+def view_of(spec):
+    return StudyView(Counter((run.problem, run.method) for run in spec.runs()))
 
 
-def test_the_time_left_is_said_as_soon_as_enough_is_done(spec):
-    pace = Pace(spec, counts(spec), set())
-    first, *_ = runs_of(spec, "sinc2d")
-    pace.update(Update(first, "running", 0, 1.0), 0.0)
-    pace.update(Update(first, "finished", 1000, 1.0), 4.0)
-    assert pace.share > MEASURE_SHARE
-    assert 36 < pace.seconds_left(4.0) < 50
-
-
-def test_the_time_left_goes_by_work_and_not_by_runs(spec):
-    """Half the runs are done in 10 s, but a run of the others is far more work."""
-    pace = Pace(spec, counts(spec), set())
-    pace.update(Update(runs_of(spec, "syn5")[0], "running", 0, 1.0), 0.0)
-    for run in runs_of(spec, "syn5"):
-        pace.update(Update(run, "finished", 1000, 1.0), 10.0)
-    assert pace.finished.total() == 10
-    work = pace._work
-    expected = 10.0 * work["sinc2d"] / work["syn5"]
-    assert pace.seconds_left(10.0) == pytest.approx(expected)
-    assert expected > 30
-    for run in runs_of(spec, "sinc2d"):
-        pace.update(Update(run, "finished", 1000, 1.0), 60.0)
-    assert pace.share == pytest.approx(1)
-    assert pace.seconds_left(60.0) == pytest.approx(0)
-
-
-def test_what_an_earlier_start_had_done_is_not_taken_for_speed(spec):
-    first, second, *_ = runs_of(spec, "syn5")
-    fresh, resumed = (Pace(spec, counts(spec), keys) for keys in (set(), {second.key}))
-    for pace, n in ((fresh, 0), (resumed, 900)):
-        pace.update(Update(first, "running", 0, 1.0), 0.0)
-        pace.update(Update(second, "running", n, 1.0), 0.0)
-        pace.update(Update(first, "running", 500, 1.0), 100.0)
-    assert 0.9 < resumed.seconds_left(100.0) / fresh.seconds_left(100.0) < 1
-
-
-def test_a_piped_study_prints_a_line_now_and_then(spec, monkeypatch, capsys):
+def test_a_piped_study_prints_a_line_now_and_then_with_the_time_left(spec, monkeypatch, capsys):
     monkeypatch.setattr(_study, "console", Console(file=sys.stdout, width=60))
     times = iter([0.0, 1.0, 11.0, 12.0, 22.0])
     monkeypatch.setattr(_study.time, "monotonic", lambda: next(times))
-    with StudyView(spec, counts(spec), set()) as view:
+    with view_of(spec) as view:
         for run in runs_of(spec, "sinc2d")[:4]:
             view.hear(Update(run, "finished", 1000, 0.5))
-    lines = capsys.readouterr().out.splitlines()
-    assert [line[:9] for line in lines] == ["2/20 runs", "4/20 runs"]
-    assert "left" in lines[0]
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "2/20 runs, 11 runs a minute, about 2 min left"
+    assert second == "4/20 runs, 11 runs a minute, about 88 s left"
 
 
 @pytest.mark.parametrize("width", [60, 120])
 def test_the_bars_fit_the_terminal(spec, monkeypatch, width):
     console = Console(width=width, force_terminal=True, record=True)
     monkeypatch.setattr(_study, "console", console)
-    view = StudyView(spec, counts(spec), set())
+    view = view_of(spec)
     for run in runs_of(spec, "sinc2d"):
         view.hear(Update(run, "finished", 1000, 0.00123456))
+    first = runs_of(spec, "syn5")[0]
+    view.hear(Update(first, "running", 500, 1.0))
+    assert [task.completed for task in view.tasks] == [0.5, 10, 10.5]
     lines = console.render_lines(view.get_renderable(), pad=False)
     texts = ["".join(segment.text for segment in line) for line in lines]
     assert len(texts) == 3  # nothing is wrapped

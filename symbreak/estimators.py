@@ -59,10 +59,9 @@ from symbreak.inspection import is_constant, relevance
 from symbreak.methods import find_method
 from symbreak.models import Model
 from symbreak.problems import Encoding, Problem
-from symbreak.problems._cells import is_plain
+from symbreak.problems._cells import is_plain, short
 from symbreak.problems._outliers import named_columns, warn_of_outliers
 from symbreak.problems._problem import Task
-from symbreak.problems._tables import short
 from symbreak.training import RunRecord, train
 from symbreak.training._last_step import log_loss, n_effective_parameters
 from symbreak.training._size import what_takes_long

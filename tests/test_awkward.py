@@ -29,7 +29,7 @@ from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.inspection import scores, sensitivity
 from symbreak.optimizers import Optimizer
 from symbreak.problems import Dataset, Scaling, read_problem, read_table
-from symbreak.problems._array_tables import read_arrays
+from symbreak.problems._readers import read_arrays
 from symbreak.training import Run
 
 RNG = np.random.default_rng(0)

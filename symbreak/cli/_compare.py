@@ -13,7 +13,7 @@ from symbreak._support.words import counted
 from symbreak._support.writing import write_bytes, write_text
 from symbreak.cli._console import argument, check_results, console, draw, file_option, option, shown
 from symbreak.models import Model
-from symbreak.problems._array_tables import read_arrays
+from symbreak.problems._readers import read_arrays
 from symbreak.symmetry import networks
 
 #: More neurons of a layer are not listed.

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from symbreak._support.checks import check_flag
 from symbreak.export._parts import check_model, facts, labels, rows_of
 from symbreak.models import Model
-from symbreak.problems._tables import MISSING_LABELS
+from symbreak.problems._cells import MISSING_LABELS
 
 #: An activation and its derivative, given z and a = f(z).
 ACTIVATIONS = {

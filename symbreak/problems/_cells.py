@@ -1,26 +1,30 @@
-"""The cells of a column that may hold anything: as numbers, as days, or as names of levels."""
+"""Cells that may hold anything: as numbers, as days, as names of levels, or what is wrong."""
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._support.checks import Array, shown
-from symbreak._support.frames import column_labels
-from symbreak.problems._tables import (
-    BOOLEANS,
-    MISSING_LABELS,
-    NUMERIC,
-    Column,
-    is_boolean,
-    to_floats,
-)
+from symbreak._support.checks import Array, Mask
 
+Column = NDArray[Any]
+
+#: Kinds of NumPy's numbers and booleans.
+NUMERIC = "biuf"
+#: What says that a value is missing, in any case; the first are nothing that is called a class.
+MISSING_LABELS = {"", "na", "n/a", "nan", "null", "?", "#n/a", "<na>"}
+MISSING = {*MISSING_LABELS, "none", "nil", "-", ".", "missing"}
+MISSING_VALUES = "missing values"
+#: How text files write booleans, in any case.
+BOOLEANS = {"true": 1.0, "false": 0.0}
+DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?")
+THOUSANDS = re.compile(r"[+-]?\d{1,3}([ _'.,\u00a0\u202f]\d{3})+([.,]\d*)?")
 #: How text may write dates: as ISO 8601 says, or else so; the first that reads all of a column.
 ISO = "ISO 8601"
 PATTERNS = (
@@ -32,24 +36,63 @@ PATTERNS = (
 NO_NUMBERS = (complex, datetime.date, datetime.time)
 EPOCH = datetime.datetime(1970, 1, 1)
 DAY = 86_400e6  # microseconds
+#: How many rows, columns and so on a message names.
+SHOWN = 3
 
 
-def labels_of(table: Any) -> list[Any]:
-    """Names of the columns, if there are any."""
-    return list(table) if isinstance(table, Mapping) else column_labels(table)
+def short(items: Sequence[Any], limit: int = SHOWN) -> list[str]:
+    """The first few items as strings, and how many more there are."""
+    first = [str(item) for item in items[:limit]]
+    return [*first, f"{len(items) - limit:,} more"] if len(items) > limit else first
 
 
-def rows_of(table: Any) -> NDArray[Any]:
-    """Rows of cells as objects (K, n)."""
+def kind_of(cell: str) -> str:
+    """What a cell holds that is not a finite number, in words."""
+    text = cell.strip().lower()
+    if text in MISSING:
+        return MISSING_VALUES
+    if is_boolean(text):
+        return "booleans"
+    if DATE.fullmatch(text):
+        return "dates or times"
+    if is_number(text):
+        return "numbers with a decimal point" if math.isfinite(float(text)) else "infinite numbers"
+    if THOUSANDS.fullmatch(text) or is_number(text.replace("_", "")):
+        return "numbers with separators"
+    return "numbers with a decimal comma" if is_number(text.replace(",", ".", 1)) else "text"
+
+
+def are(words: Collection[str], cells: Sequence[str]) -> Mask:
+    """Which cells are one of these words, in any case."""
+    return np.array([cell.strip().lower() in words for cell in cells], dtype=np.bool_)
+
+
+def is_boolean(cell: str) -> bool:
+    """Whether a string is a boolean."""
+    return cell.strip().lower() in BOOLEANS
+
+
+def is_number(text: str) -> bool:
+    """Whether a string is a number; Python's underscores do not count."""
     try:
-        rows = [list(row) for row in table]
-    except TypeError:
-        rows = []
-    if not rows or len({len(row) for row in rows}) > 1:
-        raise ValueError("X must be a frame, columns by name, or rows of equal length.")
-    cells = np.empty((len(rows), len(rows[0])), dtype=object)
-    cells[:] = rows
-    return cells
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def to_floats(cells: Sequence[str], decimal: str) -> Array:
+    """Strings as numbers (K,), exactly as Python reads them; NaN where one is no number."""
+    if decimal == ",":
+        cells = ["" if "." in cell else cell.replace(",", ".", 1) for cell in cells]
+    return np.array([_float(cell) for cell in cells])
+
+
+def _float(text: str) -> float:
+    try:
+        return math.nan if "_" in text else float(text)
+    except ValueError:
+        return math.nan
 
 
 def plain(values: Any) -> Column:
@@ -92,11 +135,19 @@ def numbers_of(cells: Column) -> Array | None:
     if cells.dtype.kind != "O" or any(isinstance(cell, NO_NUMBERS) for cell in cells):
         return None
     texts = texts_of(cells)
-    if all(text is None or is_boolean(text) for text in texts):
-        return np.array([math.nan if text is None else BOOLEANS[text.lower()] for text in texts])
-    values = to_floats([text or "nan" for text in texts], ".")
     lost = np.array([text is None for text in texts])
-    return None if np.isnan(values[~lost]).any() else values
+    known = [text for text in texts if text is not None]
+    if all(map(is_boolean, known)):
+        found = np.array([BOOLEANS[text.lower()] for text in known])
+    else:
+        found = to_floats(known, ".")
+    values = np.full(len(texts), math.nan)
+    values[~lost] = found
+    return None if np.isnan(found).any() else values
+
+
+class MixedZonesError(ValueError):
+    """A column whose moments cannot be compared."""
 
 
 def days_of(cells: Column, pattern: str) -> Array | None:
@@ -121,10 +172,6 @@ def days_of(cells: Column, pattern: str) -> Array | None:
         return None
 
 
-class MixedZonesError(ValueError):
-    """A column whose moments cannot be compared."""
-
-
 def _moment(cell: Any, pattern: str) -> datetime.datetime | None:
     if cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING_LABELS):
         return None
@@ -146,9 +193,3 @@ def _days(moment: datetime.datetime | None) -> float:
     if moment.tzinfo is not None:
         moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
     return (moment - EPOCH) / datetime.timedelta(days=1)
-
-
-def first_of(cells: Column) -> str:
-    """A cell that tells what a column holds."""
-    some = next((cell for cell in cells.tolist() if isinstance(cell, str)), cells.tolist()[0])
-    return shown(some)

@@ -6,7 +6,7 @@ import itertools
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
@@ -14,20 +14,18 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from symbreak._support.checks import Array, check_width, shown
-from symbreak._support.frames import choose_columns
+from symbreak._support.frames import choose_columns, column_labels
 from symbreak.problems._cells import (
     PATTERNS,
+    Column,
     MixedZonesError,
     days_of,
-    first_of,
-    labels_of,
     numbers_of,
     plain,
-    rows_of,
+    short,
     text_of,
     texts_of,
 )
-from symbreak.problems._tables import Column, short
 
 Kind = Literal["number", "category", "ordered", "date"]
 
@@ -89,7 +87,8 @@ class Coded:
             new = sorted({text for text in texts if text is not None and text not in known})
             other = float(len(known)) if self.rare else self.fill
             return np.array([math.nan if t is None else known.get(t, other) for t in texts]), new
-        found = first_of(cells)
+        some = cells.tolist()
+        found = shown(next((cell for cell in some if isinstance(cell, str)), some[0]))
         try:
             values = days_of(cells, self.pattern) if self.kind == "date" else numbers_of(cells)
         except MixedZonesError as error:
@@ -166,7 +165,8 @@ class Encoding:
         Raises:
             ValueError: if nothing is left, or a name is none of a column.
         """
-        names = [str(label) for label in labels_of(columns)]
+        labels = _labels_of(columns)
+        names = [str(label) for label in labels]
         for name in (*categories, *numbers):
             choose_columns("the table", names, [name])
         if both := set(categories) & set(numbers):
@@ -174,7 +174,7 @@ class Encoding:
         wanted = dict.fromkeys(categories, "category") | dict.fromkeys(numbers, "number")
         before = {one.name: one.levels for one in like.columns} if like else {}
         learned, left_out = [], {}
-        for label, name in zip(labels_of(columns), names, strict=True):
+        for label, name in zip(labels, names, strict=True):
             found = _learned(name, columns[label], wanted.get(name, ""), before.get(name, ()))
             if isinstance(found, Coded):
                 learned.append(found)
@@ -254,17 +254,22 @@ class Encoding:
         return inputs
 
     def _cells(self, table: Any) -> list[Column]:
-        labels = labels_of(table)
-        if labels:
+        n = len(self.columns)
+        if labels := _labels_of(table):
             chosen = choose_columns("the table", labels, self.names) or labels
             columns = [plain(table[label]) for label in chosen]
         else:
-            rows = rows_of(table)
-            columns = list(rows.T)
-        if len(columns) != len(self.columns):
+            rows = [list(row) for row in table] if isinstance(table, Iterable) else []
+            cells = np.empty((len(rows), n), dtype=object)
+            if rows and {len(row) for row in rows} == {n}:
+                cells[:] = rows
+                columns = list(cells.T)
+            else:
+                columns = []
+        if len(columns) != n:
             raise ValueError(
-                f"each row must have the cells of {', '.join(short(self.names))}, "
-                f"{len(self.columns)} in all, got {len(columns)}."
+                f"X must be a frame, columns by name, or rows with the {n} cells of "
+                f"{', '.join(short(self.names))}."
             )
         return columns
 
@@ -287,6 +292,11 @@ class Encoding:
             return cls(tuple(columns), {str(k): str(v) for k, v in facts["left_out"].items()})
         except (TypeError, KeyError, AttributeError, RecursionError):
             raise ValueError("its encoding is not what save writes.") from None
+
+
+def _labels_of(table: Any) -> list[Any]:
+    """Names of the columns, if there are any."""
+    return list(table) if isinstance(table, Mapping) else column_labels(table)
 
 
 def _features(i: int, column: Coded) -> Iterator[Feature]:

@@ -1,4 +1,4 @@
-"""The user's own data files: opened as tables, and made into problems; the one place for both."""
+"""The user's own data files, made into problems; the one place for it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ from numpy.typing import NDArray
 from symbreak._support.checks import (
     IntArray,
     check_choice,
-    check_flag,
-    check_path,
     check_real,
     check_text,
     shown,
 )
 from symbreak._support.random import stream
-from symbreak.problems._array_tables import read_npz, read_parquet
+from symbreak.problems._cells import is_number, kind_of, short
 from symbreak.problems._encoding import Encoding
 from symbreak.problems._outliers import warn_of_outliers
 from symbreak.problems._problem import Problem, Task
-from symbreak.problems._tables import Table, check_known, is_number, kind_of, short
-from symbreak.problems._text_tables import read_excel, read_text
+from symbreak.problems._readers import read_table
+from symbreak.problems._tables import Table, check_known
 
 #: Integers with more different values than this are measured or counted, not classes.
 MAX_CLASSES = 20
@@ -34,42 +32,6 @@ ROWS_PER_CLASS = 10
 PARTS = ("train", "validation", "test")
 #: A network that was trained on fewer rows says nothing about others.
 MIN_TRAINING = 5
-
-
-def read_table(
-    path: str | Path, *, header: bool | None = None, encoding: str | None = None
-) -> Table:
-    """Read a data file: ``.csv``, ``.csv.gz``, ``.tsv``, ``.xlsx``, ``.parquet``, ``.npz``.
-
-    Any other name is taken for text with columns. Delimiter and decimal comma are recognised.
-
-    Args:
-        path: The file.
-        header: Whether a text file or sheet begins with names of columns; None to recognise it.
-        encoding: Of a text file, such as ``"cp1252"``; None for UTF-8, or UTF-16 if it says so.
-
-    Raises:
-        ValueError: if there is no such file, or it is damaged, too large or not a table.
-    """
-    path = check_path("path", path)
-    if header is not None:
-        header = check_flag("header", header)
-    if encoding is not None:
-        check_text("encoding", encoding)
-    try:
-        if not path.is_file():
-            hint = "; it is a folder, name a file in it" if path.is_dir() else ""
-            raise ValueError(f"no data file {str(path)!r}{hint}.")
-        kind = path.suffix.lower()
-        if kind == ".npz":
-            return read_npz(path)
-        if kind == ".parquet":
-            return read_parquet(path)
-        if kind == ".xlsx":
-            return read_excel(path, header)
-        return read_text(path, header, encoding)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def read_problem(

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from symbreak._support.checks import Array, IntArray, Mask, check_width, shown, unknown
-
-Column = NDArray[Any]
+from symbreak._support.checks import Array, IntArray, Mask, nearest, unknown
+from symbreak.problems._cells import (
+    BOOLEANS,
+    MISSING,
+    MISSING_LABELS,
+    MISSING_VALUES,
+    NUMERIC,
+    Column,
+    are,
+    is_boolean,
+    kind_of,
+    short,
+    to_floats,
+)
 
 #: Neither an expanded file nor a table may be larger.
 MAX_BYTES = 2 * 2**30
 LEAVE_OUT = (
     "Correct these, leave the column out (ignore, --ignore), or name it (categories, --categories)."
 )
-#: How many rows, columns and so on a message names.
-SHOWN = 3
+#: So many names are listed; and among so many a message looks for a similar one.
 SHOWN_NAMES, MAX_COMPARED = 20, 1_000
-
-#: Kinds of NumPy's numbers and booleans.
-NUMERIC = "biuf"
-#: What says that a value is missing, in any case; the first are nothing that is called a class.
-MISSING_LABELS = {"", "na", "n/a", "nan", "null", "?", "#n/a", "<na>"}
-MISSING = {*MISSING_LABELS, "none", "nil", "-", ".", "missing"}
-MISSING_VALUES = "missing values"
-#: How text files write booleans, in any case.
-BOOLEANS = {"true": 1.0, "false": 0.0}
-DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?")
-THOUSANDS = re.compile(r"[+-]?\d{1,3}([ _'.,\u00a0\u202f]\d{3})+([.,]\d*)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +123,7 @@ class Table:
         lost = [
             np.isnan(self.columns[name].astype(np.float64))
             if self.columns[name].dtype.kind in NUMERIC
-            else _are(MISSING_LABELS, self.cells(name))
+            else are(MISSING_LABELS, self.cells(name))
             for name in names
         ]
         return np.any(lost, axis=0)
@@ -136,6 +132,14 @@ class Table:
         """The table of some rows."""
         columns = {name: column[rows] for name, column in self.columns.items()}
         return replace(self, columns=columns, lines=self.rows[rows])
+
+    def cells(self, name: str) -> list[Any]:
+        """A column (K,) as Python values, none of them bytes."""
+        cells = self.columns[name].tolist()
+        try:
+            return [cell.decode() if isinstance(cell, bytes) else cell for cell in cells]
+        except UnicodeDecodeError:
+            raise ValueError(f"{self.path}: column {name!r} is not text in UTF-8.") from None
 
     def _is_numeric(self, name: str) -> bool:
         """Whether most of what is not missing is a number, or all of it is a boolean."""
@@ -154,7 +158,7 @@ class Table:
             values = column.astype(np.float64)
             return values, ~(np.isfinite(values) | (gaps & np.isnan(values)))
         cells = self.cells(name)
-        lost, booleans = gaps & _are(MISSING, cells), _are(BOOLEANS, cells)
+        lost, booleans = gaps & are(MISSING, cells), are(BOOLEANS, cells)
         if (lost | booleans).all():
             values = np.array([BOOLEANS.get(cell.strip().lower(), math.nan) for cell in cells])
             return values, np.zeros(len(cells), dtype=np.bool_)
@@ -180,92 +184,23 @@ class Table:
             some = "; ".join(short(faults))
             raise ValueError(f"{self.path}: expected finite numbers, but {some}. {advice}")
 
-    def cells(self, name: str) -> list[Any]:
-        """A column (K,) as Python values, none of them bytes."""
-        cells = self.columns[name].tolist()
-        try:
-            return [cell.decode() if isinstance(cell, bytes) else cell for cell in cells]
-        except UnicodeDecodeError:
-            raise ValueError(f"{self.path}: column {name!r} is not text in UTF-8.") from None
-
 
 def check_known(table: Table, names: Sequence[str]) -> None:
     """Raise unless a table has all these columns; the message names the nearest one."""
-    if not isinstance(names, list | tuple) or not names:
-        raise ValueError(f"names must be a list of columns, at least one, got {shown(names)}.")
     for name in names:
-        if not isinstance(name, str) or name not in table.columns:
-            near = difflib.get_close_matches(shown(name), table.names[:MAX_COMPARED])
+        if name not in table.columns:
+            near = nearest(name, table.names[:MAX_COMPARED])
             known = dict.fromkeys([*table.names[:SHOWN_NAMES], *near])  # not all of thousands
             raise unknown(f"column of {table.path.name}", name, known)
 
 
-def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Names of columns, each once; a column without a name is called by its number."""
-    check_width(str(path), len(names))
-    full = [name.strip() or f"column {i}" for i, name in enumerate(names, start=1)]
-    for name, n in Counter(full).items():
-        if n > 1:
-            raise ValueError(f"{path}: columns must have different names, got {name!r} twice.")
-    return tuple(full)
+class TooLargeError(ValueError):
+    """A file that would take too much memory."""
 
 
-def too_large(path: Path, limit: int = MAX_BYTES) -> ValueError:
-    """The error for a file that would take too much memory."""
-    return ValueError(
-        f"{path} holds more than {limit / 2**30:.2g} GiB; a small network needs fewer rows, "
+def too_large(path: Path) -> TooLargeError:
+    """What to say of it."""
+    return TooLargeError(
+        f"{path} holds more than {MAX_BYTES / 2**30:.2g} GiB; a small network needs fewer rows, "
         "take a part of them."
     )
-
-
-def short(items: Sequence[Any], limit: int = SHOWN) -> list[str]:
-    """The first few items as strings, and how many more there are."""
-    first = [str(item) for item in items[:limit]]
-    return [*first, f"{len(items) - limit:,} more"] if len(items) > limit else first
-
-
-def kind_of(cell: str) -> str:
-    """What a cell holds that is not a finite number, in words."""
-    text = cell.strip().lower()
-    if text in MISSING:
-        return MISSING_VALUES
-    if is_boolean(text):
-        return "booleans"
-    if DATE.fullmatch(text):
-        return "dates or times"
-    if is_number(text):
-        return "numbers with a decimal point" if math.isfinite(float(text)) else "infinite numbers"
-    if THOUSANDS.fullmatch(text) or is_number(text.replace("_", "")):
-        return "numbers with separators"
-    return "numbers with a decimal comma" if is_number(text.replace(",", ".", 1)) else "text"
-
-
-def _are(words: Collection[str], cells: Sequence[str]) -> Mask:
-    """Which cells are one of these words, in any case."""
-    return np.array([cell.strip().lower() in words for cell in cells], dtype=np.bool_)
-
-
-def is_boolean(cell: str) -> bool:
-    """Whether a string is a boolean."""
-    return cell.strip().lower() in BOOLEANS
-
-
-def is_number(text: str) -> bool:
-    """Whether a string is a number; Python's underscores do not count."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
-
-
-def to_floats(cells: Sequence[str], decimal: str) -> Array:
-    """Strings as numbers (K,), exactly as Python reads them; NaN where one is no number."""
-    if decimal == ",":
-        cells = ["" if "." in cell else cell.replace(",", ".", 1) for cell in cells]
-    try:
-        if not any("_" in cell for cell in cells):
-            return np.array([float(cell) for cell in cells])
-    except ValueError:
-        pass
-    return np.array([float(cell) if is_number(cell) else math.nan for cell in cells])

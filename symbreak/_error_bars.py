@@ -22,9 +22,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import ndtri, stdtrit
 
-from symbreak._model_file import read_array, read_net, read_number, read_objects
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import Array
+from symbreak._support.checks import Array, check_finite, check_vectors
 from symbreak.network import held, linearisations
 from symbreak.problems import Dataset, Problem
 from symbreak.topology import Topology
@@ -176,33 +175,53 @@ class ErrorBars:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], topology: Topology) -> ErrorBars:
-        """Those of ``facts``, for a model of this topology."""
+        """Those of ``facts``, for a model of this topology.
+
+        Raises:
+            ValueError: if they do not fit it, or each other.
+        """
         q = topology.n_outputs
-        members = tuple(_read_member(part, topology) for part in read_objects(facts, "members"))
-        scores = read_array(facts, "scores", None, q)
-        names = "scale", "error", "error_spread"
-        scale, error, spread = (read_array(facts, name, q) for name in names)
+        try:
+            members = tuple(_read_member(part, topology) for part in facts["members"])
+            scores = _numbers(facts, "scores", None, q)
+            names = "scale", "error", "error_spread"
+            scale, error, spread = (_numbers(facts, name, q) for name in names)
+            bars = cls(members, scores, scale, error, spread, int(_numbers(facts, "n_samples")))
+        except (KeyError, TypeError) as fault:
+            raise ValueError(f"its error bars are not what save writes: {fault!r}.") from None
+        except ValueError as fault:
+            raise ValueError(f"of its error bars, {fault}") from None
         if not np.isclose(sum(member.share for member in members), 1):
-            raise ValueError("shares of the members must add up to 1.")
-        n_samples = int(read_number(facts, "n_samples"))
-        return cls(members, scores, scale, error, spread, n_samples)
+            raise ValueError("of its error bars, the shares of members do not add up to 1.")
+        return bars
 
 
 def _read_member(facts: Mapping[str, Any], topology: Topology) -> Member:
-    net = Topology(read_net(facts), topology.activation)
+    net = Topology(tuple(facts["net"]), topology.activation)
     if (net.n_inputs, net.n_outputs) != (topology.n_inputs, topology.n_outputs):
         raise ValueError(f"a member is a {net} network, the model a {topology} network.")
-    theta = read_array(facts, "theta", net.dim)
-    V = read_array(facts, "output_weights", None, net.n_outputs)
+    theta = _numbers(facts, "theta", net.dim)
+    V = _numbers(facts, "output_weights", None, net.n_outputs)
     if len(V) - net.hidden[-1] not in (0, 1):
         raise ValueError(f"output_weights of a {net} network have {len(V)} rows.")
     P = net.dim + V.size
+    entries = _numbers(facts, "factor", P * (P + 1) // 2)
     factor = np.zeros((P, P))
-    factor[np.tril_indices(P)] = read_array(facts, "factor", P * (P + 1) // 2)
-    noise, share = read_array(facts, "noise", net.n_outputs), read_number(facts, "share")
+    factor[np.tril_indices(P)] = entries
+    noise, share = _numbers(facts, "noise", net.n_outputs), float(_numbers(facts, "share"))
     if not (0 < share <= 1 and (noise > 0).all()):
         raise ValueError("share and noise of a member must be positive.")
     return Member(net, theta, V, share, noise, factor)
+
+
+def _numbers(facts: Mapping[str, Any], name: str, *shape: int | None) -> Array:
+    """Finite numbers of a shape, of which None is any length."""
+    array = np.reshape(check_vectors(facts[name], str(shape), name), np.shape(facts[name]))
+    asked = tuple(m if n is None else n for n, m in zip(shape, array.shape, strict=False))
+    if array.shape != asked or len(shape) != array.ndim:
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}.")
+    check_finite(name, array)
+    return array
 
 
 # How they are made

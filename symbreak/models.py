@@ -17,20 +17,7 @@ from typing import Any, Literal, get_args, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symbreak._activations import find_activation
 from symbreak._error_bars import ErrorBars
-from symbreak._model_file import (
-    FORMAT,
-    FORMAT_VERSION,
-    read_array,
-    read_classes,
-    read_facts,
-    read_labels,
-    read_mapping,
-    read_net,
-    read_scaling,
-    read_text,
-)
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import (
     Array,
@@ -43,6 +30,7 @@ from symbreak._support.checks import (
     check_magnitude,
     check_path,
     check_real,
+    check_text,
     check_vectors,
     shown,
 )
@@ -60,6 +48,7 @@ __all__ = ["Model"]
 #: were fitted by least squares, or softmax for classes with probabilities.
 Output = Literal["linear", "tanh", "softmax"]
 
+FORMAT, FORMAT_VERSION = "symbreak-model", 1
 #: A larger file is not a small network.
 MAX_FILE = 64 * 2**20
 #: Beyond a range by more than this part of it, inputs are far outside; and what is rounding.
@@ -108,42 +97,44 @@ class Model:
         check_choice("task", self.task, get_args(Task))
         check_choice("output", self.output, get_args(Output))
         net, q = check_solved(self.topology), self.topology.n_outputs
-        for name in ("theta", "output_weights"):
+        arrays = "theta", "output_weights", *["ranges"] * (self.ranges is not None)
+        for name in arrays:
             object.__setattr__(self, name, check_vectors(getattr(self, name), "...", name))
         self._check_shape("theta", self.theta, (net.dim,))
         bias = self.output_weights.shape == (net.hidden[-1] + 1, q)
         self._check_shape("output_weights", self.output_weights, (net.hidden[-1] + bias, q))
+        if self.ranges is not None:
+            self._check_shape("ranges", self.ranges, (2, net.n_inputs))
         for name, n in (("inputs", net.n_inputs), ("targets", q)):
             scaling = check_kind(name, getattr(self, name), Scaling, "Scaling(mean, scale)")
             self._check_shape(f"{name}.mean", scaling.mean, (n,))
         self._check_classes()
         for name, n in (("feature_names", net.n_inputs), ("target_names", q)):
             names = check_kind(name, getattr(self, name), tuple, "of strings")
-            if len(names) not in (0, n) or not all(isinstance(word, str) for word in names):
-                raise ValueError(f"{name} must be {n} names or none, got {shown(names)}.")
+            different = all(isinstance(word, str) for word in names) and len(set(names))
+            if len(names) not in (0, n) or different != len(names):
+                raise ValueError(f"{name} must be {n} different names or none, got {shown(names)}.")
         check_kind("origin", self.origin, Mapping, "a dictionary")  # type: ignore[type-abstract]
         if self.encoding is not None:
             check_kind("encoding", self.encoding, Encoding, "as Encoding.learn makes")
             self._check_inputs((1, len(self.encoding.features)))
-        if self.ranges is not None:
-            self._check_shape("ranges", self.ranges, (2, net.n_inputs))
 
     def _check_classes(self) -> None:
-        check_kind("classes", self.classes, tuple, "of labels")
-        n, q = len(self.classes), self.topology.n_outputs
-        plain = str | int | float | np.bool_ | np.integer | np.floating
-        if not all(isinstance(label, plain) for label in self.classes):
+        labels = check_kind("classes", self.classes, tuple, "of labels")
+        n, q = len(labels), self.topology.n_outputs
+        if not all(_is_label(label) for label in labels):
             raise ValueError(
-                f"classes must be strings, numbers or booleans, got {shown(self.classes)}."
+                "classes must be strings, numbers or booleans, of 64 bits at most, got "
+                f"{shown(labels)}."
             )
         if (self.task == "classification") != bool(n) or n not in (0, q):
             raise ValueError(f"a model of {q} outputs for {self.task} cannot have {n} classes.")
         if not n and self.output != "linear":
             raise ValueError(f"outputs for {self.task} must be 'linear', got {self.output!r}.")
-        if len(set(self.classes)) < n or len({isinstance(c, str) for c in self.classes}) > 1:
+        if len(set(labels)) < n or len({isinstance(label, str) for label in labels}) > 1:
             raise ValueError(
                 "classes must differ from each other, and be strings all of them or none of them, "
-                f"got {self.classes!r:.80}."
+                f"got {shown(labels)}."
             )
 
     def _check_shape(self, name: str, values: Array, shape: tuple[int, ...]) -> None:
@@ -348,34 +339,29 @@ class Model:
         mean would give there. Columns of X, and of several targets y, are found as ``predict``
         finds those of X.
         """
-        predicted, truth = self._predicted_and_true(X, y)
-        if len(predicted) != len(truth):
+        if self.classes:
+            truth = label_array("y", y)
+            if truth.dtype.kind == "O":  # strings of a frame
+                truth = label_array("y", truth.tolist())
+            predicted = self.predict(X)
+            if (predicted.dtype.kind == "U") != (truth.dtype.kind == "U"):
+                raise ValueError(
+                    f"y must have labels like {self.classes[0]!r}, got {truth.dtype} values."
+                )
+        else:
+            names = self.target_names if len(self.target_names) > 1 else ()  # one is no mistake
+            truth = check_vectors(take_columns("y", y, names), "(K,) or (K, q)", "y")
+            truth = as_matrix("y", truth[:, None] if truth.ndim == 1 else truth, "(K,) or (K, q)")
+            check_magnitude("y", truth)
+            predicted = self.outputs(X)
+        if predicted.shape != truth.shape:
             raise ValueError(
-                "X and y must have the same number K of samples, got "
-                f"{len(predicted)} and {len(truth)}."
+                f"y must have the shape of what is predicted for X, {predicted.shape}, got "
+                f"{truth.shape}."
             )
         if self.classes:
             return float(np.mean(predicted != truth))
         return mean_square((predicted - truth) / self.targets.scale)
-
-    def _predicted_and_true(self, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-        if self.classes:
-            labels = label_array("y", y)
-            if labels.dtype.kind == "O":  # strings of a frame
-                labels = label_array("y", labels.tolist())
-            predicted = self.predict(X)
-            if (predicted.dtype.kind == "U") != (labels.dtype.kind == "U"):
-                raise ValueError(
-                    f"y must have labels like {self.classes[0]!r}, got {labels.dtype} values."
-                )
-            return predicted, labels
-        names = self.target_names if len(self.target_names) > 1 else ()  # one cannot be mistaken
-        values = check_vectors(take_columns("y", y, names), "(K,) or (K, q)", "y")
-        truth = as_matrix("y", values[:, None] if values.ndim == 1 else values, "(K,) or (K, q)")
-        check_magnitude("y", truth)
-        if truth.shape[1] != (q := self.topology.n_outputs):
-            raise ValueError(f"y must have {q} columns, got {truth.shape[1]}.")
-        return self.outputs(X), truth
 
     @cached_property
     def _labels(self) -> NDArray[Any]:
@@ -405,7 +391,7 @@ class Model:
         except UnicodeDecodeError:
             raise ValueError(f"{path} is no model file: it is not UTF-8 text.") from None
         except ValueError as error:
-            raise ValueError(f"{path} is no model file: {error}") from None
+            raise ValueError(f"{path} is no model file: {error!s:.300}") from None
 
     def to_json(self) -> str:
         """What a model file holds."""
@@ -440,31 +426,62 @@ class Model:
         Raises:
             ValueError: if the text is not that of a model.
         """
-        facts = read_facts(text)
-        topology = Topology(read_net(facts), find_activation(read_text(facts, "activation")))
-        return cls(
-            topology,
-            read_text(facts, "task"),  # type: ignore[arg-type]  # checked by the model itself
-            read_array(facts, "theta", None),
-            read_array(facts, "output_weights", None, None),
-            read_scaling(facts, "inputs"),
-            read_scaling(facts, "targets"),
-            read_text(facts, "output"),  # type: ignore[arg-type]
-            tuple(read_classes(facts)),
-            tuple(read_labels(facts, "feature_names", (str,))),
-            tuple(read_labels(facts, "target_names", (str,))),
-            read_mapping(facts, "origin"),
-            Encoding.from_json(facts["encoding"]) if "encoding" in facts else None,
-            _read_error_bars(facts, topology) if "error_bars" in facts else None,
-            read_array(facts, "ranges", 2, None) if "ranges" in facts else None,
-        )
+        facts = _parsed(text)
+        bars = facts.get("error_bars")
+        try:
+            topology = Topology(_as_tuple(facts, "net"), facts["activation"])
+            return cls(
+                topology,
+                facts["task"],
+                facts["theta"],
+                facts["output_weights"],
+                Scaling(**facts["inputs"]),
+                Scaling(**facts["targets"]),
+                facts["output"],
+                _as_tuple(facts, "classes"),
+                _as_tuple(facts, "feature_names"),
+                _as_tuple(facts, "target_names"),
+                facts["origin"],
+                Encoding.from_json(facts["encoding"]) if "encoding" in facts else None,
+                None if bars is None else ErrorBars.from_facts(bars, topology),
+                facts.get("ranges"),
+            )
+        except KeyError as missing:
+            raise ValueError(f"it lacks {missing}.") from None
+        except TypeError as error:
+            raise ValueError(f"it is not what save writes: {error}.") from None
 
 
-def _read_error_bars(facts: Mapping[str, Any], topology: Topology) -> ErrorBars:
+def _parsed(text: str) -> dict[str, Any]:
+    """All that a model file says, by name; refused if it is of another format."""
+
+    def refuse(constant: str) -> float:
+        raise ValueError(f"it holds {constant}.")
+
     try:
-        return ErrorBars.from_facts(read_mapping(facts, "error_bars"), topology)
-    except ValueError as error:
-        raise ValueError(f"of its error bars, {error}") from None
+        facts = json.loads(check_text("a model's text", text), parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON, or cut short: {error}.") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply.") from None
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise ValueError(f"it does not say that its format is {FORMAT!r}.")
+    if (version := facts.get("version")) != FORMAT_VERSION or version is True:
+        raise ValueError(
+            f"it has version {shown(version)}, this symbreak reads {FORMAT_VERSION}; upgrade "
+            "symbreak."
+        )
+    return facts
+
+
+def _as_tuple(facts: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    return tuple(check_kind(name, facts[name], list, "as save writes"))
+
+
+def _is_label(label: object) -> bool:
+    if isinstance(label, int) and not -(2**63) <= label < 2**64:
+        return False
+    return isinstance(label, str | int | float | np.bool_ | np.integer | np.floating)
 
 
 def check_coverage(name: str, coverage: float) -> float:

@@ -285,10 +285,10 @@ def test_a_coverage_is_a_share(small, coverage):
     [
         (lambda bars: bars.update(scale=[1.0, 2.0]), r"scale must have shape \(1,\), got \(2,\)"),
         (lambda bars: bars.update(scores=[]), "scores must have shape"),
-        (lambda bars: bars.update(members=[]), "shares of the members must add up to 1"),
-        (lambda bars: bars.update(members=[3]), "members must be a list of objects"),
+        (lambda bars: bars.update(members=[]), "the shares of members"),
+        (lambda bars: bars.update(members=[3]), "not what save writes"),
         (lambda bars: bars["members"][0].update(share=-1), "share and noise"),
-        (lambda bars: bars["members"][0].update(share="all"), "share must be a finite number"),
+        (lambda bars: bars["members"][0].update(share="all"), "share must be"),
         (lambda bars: bars["members"][0].update(net=[3, 3, 1]), "a member is a 3-3-1 network"),
         (
             lambda bars: bars["members"][0].update(output_weights=[[1.0]]),
@@ -300,7 +300,7 @@ def test_a_coverage_is_a_share(small, coverage):
 def test_a_file_with_spoiled_bars_is_refused(small, spoil, match):
     facts = json.loads(small.to_json())
     spoil(facts["error_bars"])
-    with pytest.raises(ValueError, match=f"of its error bars, {match}"):
+    with pytest.raises(ValueError, match=f"its error bars.* {match}"):
         Model.from_json(json.dumps(facts))
 
 

@@ -21,7 +21,7 @@ LAYERS = [
     {"topology"},
     {"network"},
     {"symmetry", "problems"},
-    {"_error_bars", "_model_file"},
+    {"_error_bars"},
     {"_kernels", "models"},
     {"optimizers", "export", "inspection"},
     {"methods", "_polish"},

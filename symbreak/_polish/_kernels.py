@@ -296,6 +296,10 @@ def normal_equations(
 
     The Jacobian itself is written instead of G if there is room for it in J.
 
+    With one hidden layer the derivative of an output by parameter i of neuron n is that for a
+    weight of 1, times the weight, and all outputs share one product of matrices: that of
+    derivatives for weights of 1, to which ``_give_weights`` gives the outputs' at the end.
+
     Products with the basis, H (min(n, q), n, D), come first, and the basis is then taken out of
     the derivatives themselves. ``B'B - H'H`` would cancel where a derivative lies almost in the
     span of the hidden outputs, as those of a nearly linear neuron do, and ``B'r`` had not one
@@ -303,30 +307,30 @@ def normal_equations(
     only. B (D, block) is scratch; it is computed twice if one of it does not hold all.
     """
     samples, block, n, D = x.shape[1], B.shape[1], len(W), len(theta)
-    weights, residuals = np.empty((len(H), sizes[-2])), np.empty((len(H), V.shape[1]))
+    weights, residuals = np.zeros((len(H), sizes[-2])), np.zeros((len(H), V.shape[1]))
     rank = _rotate_outputs(W[: sizes[-2]], V[n:], weights, residuals)
-    transposed, panels = np.zeros((rank, D + SPARE, n)), row_panels(n, block)
-    Q = np.empty((n, block))
+    factors, per_residual, share = weights, D, len(sizes) == 3 and len(H) > 1
+    if share:
+        factors, rank, per_residual = np.ones((1, sizes[-2])), 1, sizes[0] + 1
+        residuals = _of_neurons(weights, residuals)
     H[:], G[:], g[:], J[:] = 0.0, 0.0, 0.0, 0.0
+    Q, panels = np.empty((n, block)), row_panels(n, block)
     for first in range(0, samples, block):
         _copy_columns(V, first, Q)
         pack_rows(Q, panels)
         for o in range(rank):
-            _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B[:D], delta)
+            _derivatives(theta, sizes, x, slope, root_weights, factors[o], first, B[:D], delta)
             add_products(panels, B, D, H[o])
-    for o in range(rank):
-        for j in range(n):
-            for i in range(D):
-                transposed[o, i, j] = H[o, j, i]
+    transposed = _transposed(H[:rank])
     columns, within = np.zeros((-(-block // LANES), n, LANES)), np.empty((ROWS, block))
     for first in range(0, samples, block):
         _copy_columns(V, first, Q)
         pack_columns(Q, columns)
         for o in range(rank):
             if samples > block or rank > 1:
-                _derivatives(theta, sizes, x, slope, root_weights, weights[o], first, B[:D], delta)
-            residual = residuals[o, first : first + block]
-            _project(B, D, transposed[o], Q, columns, within, residual, g)
+                _derivatives(theta, sizes, x, slope, root_weights, factors[o], first, B[:D], delta)
+            basis = transposed[o], Q, columns, within
+            _project(B, D, basis, residuals[o:], per_residual, first, g)
             _use(B, D, block, G, J, o * (samples + n) + first)
     if alpha > 0.0:  # the rows of the ridge, where derivatives are zero before they are projected
         Q, columns = np.empty((n, n)), np.zeros((-(-n // LANES), n, LANES))
@@ -334,32 +338,78 @@ def normal_equations(
         _copy_columns(V, samples, Q)
         pack_columns(Q, columns)
         for o in range(rank):
-            rows = np.zeros((D + SPARE, n))
-            _project(rows, D, transposed[o], Q, columns, within, residuals[o, samples:], g)
+            rows, basis = np.zeros((D + SPARE, n)), (transposed[o], Q, columns, within)
+            _project(rows, D, basis, residuals[o:], per_residual, samples, g)
             _use(rows, D, n, G, J, o * (samples + n) + samples)
+    if share:
+        _give_weights(weights, per_residual, H, G, J)
+
+
+@_compiled
+def _transposed(H: Array) -> Array:
+    """H (outputs, n, D) as (outputs, D, n), with SPARE rows behind."""
+    outputs, n, D = H.shape
+    to = np.zeros((outputs, D + SPARE, n))
+    for o in range(outputs):
+        for j in range(n):
+            for i in range(D):
+                to[o, i, j] = H[o, j, i]
+    return to
+
+
+@_compiled
+def _of_neurons(weights: Array, residuals: Array) -> Array:
+    """Residuals of the outputs (rank, samples), summed for each neuron with its weights."""
+    sums = np.zeros((weights.shape[1], residuals.shape[1]))
+    for i in range(len(sums)):
+        for o in range(len(weights)):
+            _subtract(sums[i], -weights[o, i], residuals[o])
+    return sums
+
+
+@_compiled
+def _give_weights(weights: Array, n_inputs: int, H: Array, G: Array, J: Array) -> None:
+    """From what is known of derivatives for weights of 1, that of the outputs' (rank, n_last)."""
+    D, pairs = H.shape[2], np.zeros((weights.shape[1], weights.shape[1]))
+    for i in range(len(pairs)):
+        for o in range(len(weights)):
+            _subtract(pairs[i], -weights[o, i], weights[o])
+    for i in range(len(G)):
+        for j in range(i + 1):
+            G[i, j] *= pairs[i // n_inputs, j // n_inputs]
+    rows = len(J) // len(weights)
+    for o in range(len(weights) - 1, -1, -1):  # the first last, since all are made of it
+        for i in range(D):
+            w = weights[o, i // n_inputs]
+            for j in range(H.shape[1]):
+                H[o, j, i] = w * H[0, j, i]
+            for k in range(rows):
+                J[o * rows + k, i] = w * J[k, i]
 
 
 @_compiled
 def _project(
     B: Array,
     D: int,
-    transposed: Array,
-    Q: Array,
-    columns: Array,
-    within: Array,
-    residual: Array,
+    basis: tuple[Array, Array, Array, Array],
+    residuals: Array,
+    per_residual: int,
+    first: int,
     g: Array,
 ) -> None:
-    """Take the span of a basis Q (n, samples) out of D rows of B, and subtract ``B r`` from g.
+    """Take the span of a basis out of D rows of B, and subtract ``B r`` from g.
 
-    transposed (>= D, n) are the products with the basis; columns is Q for ``combine``, and within
-    (ROWS, samples) scratch.
+    The basis: transposed (>= D, n) products with it, Q (n, samples) itself, the same for
+    ``combine``, and (ROWS, samples) scratch. A residual, from the first sample on, is for so many
+    rows.
     """
+    transposed, Q, columns, within = basis
     for i in range(0, D, ROWS):
         combine(transposed, i, columns, within)
         if i + ROWS >= D and D % 2 == 1:
             combine_last(transposed[D - 1], Q, within[D - 1 - i])
         for r in range(min(ROWS, D - i)):
+            residual = residuals[(i + r) // per_residual, first : first + B.shape[1]]
             g[i + r] -= _subtract_and_dot(B[i + r], 1.0, within[r], residual)
 
 

@@ -151,7 +151,10 @@ def jacobian_cost(topology: Topology, n_samples: int, *, output_shift: bool = Fa
     evaluation = TANH * sum(topology.hidden) + layers + 2 * sum(n - j - 1 + q for j in range(n))
     twice = n * n  # the basis is orthogonalised once more
     rank = min(q, topology.hidden[-1])
-    backward = DERIVATIVE * rank * (D + layers)
+    share = 0
+    if rank > 1 and len(topology.hidden) == 1:  # outputs share their derivatives
+        rank, share = 1, rank * (n + q)
+    backward = DERIVATIVE * rank * (D + layers) + share
     products = 2.0 * rank * n * D
     if is_dual(topology, n_samples):
         solutions = SOLUTIONS_LARGE * n_rows(topology, n_samples) ** 2 * D / 2

@@ -71,7 +71,7 @@ def full(G):
 
 CASES = [
     (net, activation, shift, weights, alpha)
-    for net in ("2-4-1", "3-4-3-2", "2-3-2-3-3", "2-2-6")
+    for net in ("2-4-1", "3-4-3", "2-3-2-3-3", "2-2-6")
     for activation in ACTIVATIONS
     for shift, weights, alpha in ((False, False, 0.0), (True, True, 0.3))
 ]
@@ -539,18 +539,18 @@ def test_the_step_of_a_large_network_is_that_of_a_small_one(K, radius):
     assert damped_step(theta, Dense(singular), g, 0 * ridge, damping, radius)[1] < 0
 
 
-@pytest.mark.parametrize("K", [200, 40])
-def test_a_large_network_is_polished_as_a_small_one(monkeypatch, K):
+@pytest.mark.parametrize(("K", "n_outputs"), [(200, 1), (200, 2), (40, 1), (15, 2)])
+def test_a_large_network_is_polished_as_a_small_one(monkeypatch, K, n_outputs):
     """By LAPACK, with more samples than weights and with fewer."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(K, 9))
-    problem = Problem.from_arrays(X, np.sin(X[:, 0]), hidden=(12,), alpha="auto")
+    problem = Problem.from_arrays(X, np.sin(X[:, :n_outputs]), hidden=(12,), alpha="auto")
     theta, found = 0.3 * rng.normal(size=problem.topology.dim), []
     for large in (problem.topology.dim, 1):
         for part in ("_evidence", "_linearisation", "_polisher"):
             monkeypatch.setattr(f"symbreak._polish.{part}.LARGE", large)
         objective = LeastSquares(problem)
-        assert (objective.linearisation.J is not None) == (large == 1 and K == 40)
+        assert (objective.linearisation.J is not None) == (large == 1 and K < 200)
         found.append(evidence_of(objective, theta))
         polisher = EvidencePolisher(objective, theta, max_iterations=1)
         polisher._curvature = None

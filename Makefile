@@ -2,14 +2,15 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-# Files as they come: the long ones, which start processes, are not the last.
-PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Files as they come: the long ones, which start processes, are not the last. Three processes, since
+# tests wait for others for a quarter of their time.
+PYTEST := -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Changes of pyproject.toml reinstall; the stamps say which extras are there.
 USER_STAMP := $(VENV)/.installed
 DEV_STAMP  := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-slow test-full test-processors coverage minimum kills lint docs dist bench reference clean
+.PHONY: help quickstart test suite test-slow test-full test-processors coverage minimum kills lint style types docs dist bench reference clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,7 +31,10 @@ quickstart: $(USER_STAMP)  ## Install, run a small study and write a report on i
 	$(BIN)/symbreak study quick --store quickstart.db
 	$(BIN)/symbreak report quickstart.db --out report
 
-test: lint  ## Lint, types and all tests but the slow ones, on two cores
+test: style  ## Lint, types and all tests but the slow ones, on two cores
+	$(MAKE) --no-print-directory --jobs=2 types suite
+
+suite: $(DEV_STAMP)
 	$(BIN)/python $(PYTEST)
 
 test-slow: $(DEV_STAMP)  ## The paper's claims, at a larger size
@@ -55,9 +59,13 @@ minimum: $(DEV_STAMP)  ## The lowest versions that pyproject.toml allows, in an 
 kills: $(DEV_STAMP)  ## A study of 10,000 runs under random kills against one left alone
 	timeout 1800 $(BIN)/python -m tests.reliability.kill_study --runs 10000 --pauses 0.3 1.5 --kills 100
 
-lint: $(DEV_STAMP)  ## ruff and mypy
+lint: style types  ## ruff and mypy
+
+style: $(DEV_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(DEV_STAMP)
 	$(BIN)/mypy
 
 docs: $(DEV_STAMP)  ## The documentation as a site, in site/

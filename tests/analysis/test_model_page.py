@@ -59,7 +59,7 @@ def test_rows_that_are_merged_count_as_often_as_they_are_there():
         assert one.means == pytest.approx(other.means)
         assert one.std == pytest.approx(other.std)
         assert one.share == pytest.approx(other.share)
-        assert one.shuffled == pytest.approx(other.shuffled, rel=0.5)
+        assert one.shuffled == pytest.approx(other.shuffled, rel=0.5)  # .18 over 12 seeds
 
 
 def test_a_level_that_a_table_does_not_have_has_an_effect_too(mixed):
@@ -83,6 +83,7 @@ def test_effects_are_those_that_made_the_data(mixed):
     assert levels["B"] - levels["A"] == pytest.approx(40, rel=0.1)
     assert levels["A"] - levels["C"] == pytest.approx(40, rel=0.1)
     assert [effect.name for effect in effects(*mixed)][-1] == "idle"
+    # over 12 seeds 1.8 to 2.3 times, more than 25,000 times, and .0008 to .0012
     assert grade.share[0] > heat.share[0] > 10 * found["idle"].share[0]
     assert found["idle"].shuffled < 0.1 * heat.shuffled
 
@@ -97,7 +98,8 @@ def test_bands_of_effects_are_those_of_a_linear_model():
     middle = np.argmin(np.abs(effect.values - X.mean()))
     residuals = y - np.polyval(np.polyfit(X[:, 0], y, 1), X[:, 0])
     textbook = np.sqrt(np.sum(residuals**2) / 58 / 60)  # of the mean of a line, at its centre
-    assert textbook / 2 < effect.std[middle, 0] < 2 * textbook
+    assert textbook / 2 < effect.std[middle, 0] < 2 * textbook  # 1.24 to 1.56 over 12 seeds
+    # those at the ends are 2.1 to 3.8 times as wide
     assert effect.std[0, 0] > effect.std[middle, 0] < effect.std[-1, 0]
 
 

@@ -293,7 +293,7 @@ def test_a_run_that_always_kills_its_worker_is_given_up(study, local, tmp_path):
     assert results(store).items() < local.items()
 
 
-OTHER_VERSION = "from symbreak import _version\n_version.__version__ = '9.9'\n"
+OTHER_VERSION = "from symbreak.training import _record\n_record.__version__ = '9.9'\n"
 OTHER_NUMERICS = "from symbreak.experiments import _run\n_run.NUMERICS_VERSION = 99\n"
 
 
@@ -315,7 +315,8 @@ def test_a_worker_with_other_versions_is_refused(study, fragile, tmp_path, prelo
 
 
 def test_a_scheduler_without_this_symbreak_is_said(study, tmp_path):
-    lacking = "import sys\nsys.modules['symbreak'] = None"
+    lacking = "import sys\nfor name in sys.modules:\n    if name.startswith('symbreak'):\n"
+    lacking += "        sys.modules[name] = None"
     with (
         DaskProcesses(tmp_path, preload=lacking) as processes,
         pytest.raises(ExecutorError, match=r"the scheduler cannot load this symbreak"),

@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from symbreak.cli import app, load_command
+from symbreak.experiments import StudySpec, run_study
 from symbreak.methods import _METHODS
 from symbreak.optimizers._base import OPTIMIZERS
 from symbreak.problems import _registry
@@ -38,10 +40,22 @@ def fenced(page):
     return re.findall(r"^```(\w*)\n(.*?)^```$", page, re.S | re.M)
 
 
-def prepare(folder):
-    """The files that pages speak of: a table of a sensor, and new rows of it."""
+#: A report has the more to draw, the more problems and methods there are.
+STUDY = """
+problems = ["syn5"]
+methods = ["DE", "DE-SB"]
+repetitions = 3
+budgets.syn5 = 400
+"""
+
+
+def prepare(folder, page=""):
+    """The files that pages speak of: a table of a sensor, new rows of it, a study that is done."""
     for name in ("sensor.csv", "new.csv", "simulator.py"):
         shutil.copy(ROOT / "examples" / name, folder)
+    if "study.db" in page:
+        with ThreadPoolExecutor(1) as executor:
+            run_study(StudySpec.parse(STUDY), folder / "study.db", executor=executor)
 
 
 def run_page(page):

@@ -1,7 +1,6 @@
 """The documentation tells the truth: its code and commands run, its pages are all in the site."""
 
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -27,10 +26,10 @@ WITH_CODE = [p for p in PAGES if re.search(r"^```(python|sh|)$", p.read_text("ut
 
 @pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.stem)
 def test_the_code_of_a_page_runs(path, tmp_path, monkeypatch):
-    prepare(tmp_path)
-    shutil.copy(ROOT / "tests" / "golden" / "small.db", tmp_path / "study.db")
+    page = path.read_text(encoding="utf-8")
+    prepare(tmp_path, page)
     monkeypatch.chdir(tmp_path)
-    run_page(path.read_text(encoding="utf-8"))
+    run_page(page)
 
 
 def test_the_c_of_the_page_on_exports_compiles_and_agrees_with_python(tmp_path, monkeypatch):

@@ -39,9 +39,11 @@ def test_examples_are_short_and_listed():
 
 def test_the_average_of_aligned_networks_is_as_good_as_they_are(tmp_path, capsys):
     runpy.run_path(str(ROOT / "examples" / "averaging.py"))["main"](tmp_path / "picture.svg")
-    naive, aligned = (line.split() for line in capsys.readouterr().out.splitlines())
-    assert float(naive[-1]) > 5 * float(naive[-4].strip(","))
-    assert float(aligned[-1]) < 1.5 * float(aligned[-4].strip(","))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    naive, aligned = (float(line[-1]) / float(line[-4].strip(",")) for line in lines)
+    # over 12 seeds: aligned .97 to 1; as they are 10 to 34, but 1 where they happen to match (3)
+    assert aligned < 1.5
+    assert aligned <= naive
 
 
 @pytest.mark.parametrize("package", ["cma", "cmaes", "evosax", "pymoo"])

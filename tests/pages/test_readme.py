@@ -1,7 +1,6 @@
 """The README tells the truth: its numbers are the committed ones, its examples and commands run."""
 
 import re
-import shutil
 
 import pandas as pd
 import pytest
@@ -77,12 +76,11 @@ def test_it_is_short():
 
 
 def test_its_code_and_commands_run_as_printed(capsys, tmp_path, monkeypatch):
-    prepare(tmp_path)
-    shutil.copy(ROOT / "tests" / "golden" / "small.db", tmp_path / "study.db")
+    prepare(tmp_path, README)
     monkeypatch.chdir(tmp_path)
     names = run_page(README)
     assert "starts ended in the best network" in capsys.readouterr().out
-    assert names["network"].score(names["X"], names["y"]) > 0.99
+    assert names["network"].score(names["X"], names["y"]) > 0.99  # .9996 over 12 seeds
     made = {"model.json", "predictions.csv", "model.c", "report", "poles.html", "ship.json"}
     assert made <= {p.name for p in tmp_path.iterdir()}
     kinds = [language for language, _ in fenced(README)]

@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> bool:
             said[kind] = f"skipped, since this processor has no {missing}"
             continue
         print(f"== as {kind}", flush=True)
-        how = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+        how = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
         command = [sys.executable, "-m", "pytest", *how, *arguments]
         start = time.monotonic()
         code = subprocess.run(command, env=environment(kind)).returncode

@@ -55,6 +55,7 @@ from symbreak._support.checks import (
 from symbreak._support.frames import check_columns, column_labels, column_names
 from symbreak._support.progress import progress_bar
 from symbreak._support.random import stream
+from symbreak.export._parts import raw_rows_of
 from symbreak.inspection import is_constant, relevance
 from symbreak.methods import find_method
 from symbreak.models import Model
@@ -120,17 +121,13 @@ PARAMETERS = """
         warm_start: Polish the network of the previous fit first; then search with other random
             numbers than before, until starts agree.
 
+    A ``ConvergenceWarning`` says where the budget ended before six starts had, which are too few to
+    tell whether there is a better network. Ctrl-C ends the fit with the best network so far and a
+    warning; a second one raises.
+
     With many samples, searches and their polishes use half of the budget on 2,000 of them (or on 20
     for each parameter, divided by the number of outputs, if that is more). The network that they
     find is then polished on 5,000 (or 75), and in regression its output layer is fitted to all.
-
-    Networks of classes are searched by least squares, and then all their layers are polished by
-    cross-entropy, which makes their outputs probabilities.
-
-    A ``ConvergenceWarning`` says where the budget ended before six starts had, which are too few to
-    tell whether there is a better network.
-
-    Ctrl-C ends the fit with the best network so far and a warning; a second one raises.
 
     Attributes:
         model_: The network, a ``Model``: ``model_.save("model.json")`` keeps it.
@@ -205,22 +202,9 @@ class EvolvedNetwork(BaseEstimator):
         verbose: bool = False,
         warm_start: bool = False,
     ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.method = method
-        self.alpha = alpha
-        self.max_time = max_time
-        self.max_evaluations = max_evaluations
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.output_shift = output_shift
-        self.n_networks = n_networks
-        self.max_neurons = max_neurons
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+        given = locals()
+        for name in self._parameter_constraints:
+            setattr(self, name, given[name])
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a network; a fit that failed has left none."""
@@ -230,13 +214,13 @@ class EvolvedNetwork(BaseEstimator):
     def coefs_(self) -> list[Array]:
         """Weights (fan-in, n) of each layer, the output layer last, for inputs in raw units."""
         check_is_fitted(self)
-        return raw_layers(self.model_)[0]
+        return [rows[:, :-1].T for rows in raw_rows_of(self.model_)]
 
     @property
     def intercepts_(self) -> list[Array]:
         """Shifts (n,) of each layer, in the same units."""
         check_is_fitted(self)
-        return raw_layers(self.model_)[1]
+        return [rows[:, -1] for rows in raw_rows_of(self.model_)]
 
     @property
     def out_activation_(self) -> str:
@@ -284,16 +268,15 @@ class EvolvedNetwork(BaseEstimator):
     ) -> Samples:
         """The samples that count, and how much; None if they count alike. Outliers are named."""
         weights = None if sample_weight is None else _weights(X, sample_weight)
+        counts = np.ones(len(X), dtype=bool) if weights is None else weights > 0
         columns = named_columns(X, self._feature_names, "x")
         if self._task == "regression":
             columns |= named_columns(y.reshape(len(y), -1), names, "y")
-        if weights is None or (weights > 0).all():
-            warn_of_outliers(columns, stacklevel=5)
-            return X, y, weights
-        counts = weights > 0
         counting = {name: np.where(counts, values, np.nan) for name, values in columns.items()}
         warn_of_outliers(counting, stacklevel=5)
-        return X[counts], y[counts], weights[counts]
+        if counts.all():
+            return X, y, weights
+        return X[counts], y[counts], None if weights is None else weights[counts]
 
     def _learned(self, X: Any, before: Encoding | None) -> Encoding | None:
         """How columns that are no plain numbers become inputs; None if there are none of these."""
@@ -445,7 +428,15 @@ class EvolvedNetwork(BaseEstimator):
             warnings.warn("Training interrupted by user.", stacklevel=5)
             return
         if record.restarts and record.agreement.is_too_few:
-            _warn_of_the_budget(record)
+            lacks = "the optimization hasn't converged yet"
+            if record.agreement.n_starts:
+                lacks = f"whether there is a better network is unknown ({record.agreement})"
+            warnings.warn(
+                f"The budget ended ({record.stopped}, after {record.n_evaluations:,} evaluations) "
+                f"and {lacks}. Increase max_evaluations or max_time.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         if self.alpha == "auto" and is_constant(self.model_, problem):
             warnings.warn(
                 "The network predicts the same for all samples, as if the data were noise. If they "
@@ -453,19 +444,6 @@ class EvolvedNetwork(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-
-
-def _warn_of_the_budget(record: RunRecord) -> None:
-    """Warn if it ended before a polish did, or before enough starts to tell if they agree."""
-    lacks = "the optimization hasn't converged yet"
-    if record.agreement.n_starts:
-        lacks = f"whether there is a better network is unknown ({record.agreement})"
-    warnings.warn(
-        f"The budget ended ({record.stopped}, after {record.n_evaluations:,} evaluations) and "
-        f"{lacks}. Increase max_evaluations or max_time.",
-        ConvergenceWarning,
-        stacklevel=6,
-    )
 
 
 class _JoblibExecutor(Executor):
@@ -478,24 +456,6 @@ class _JoblibExecutor(Executor):
         """What ``fn`` returns, in order."""
         calls = (joblib.delayed(fn)(*args) for args in zip(*iterables, strict=True))
         return joblib.Parallel(n_jobs=self._n_jobs)(calls)
-
-
-def raw_layers(model: Model) -> tuple[list[Array], list[Array]]:
-    """Weights (fan-in, n) and biases (n,) of all layers, for inputs and targets in raw units.
-
-    The scalings are folded into the first and the last layer. What comes out of the last one is
-    what ``model.output`` is applied to.
-    """
-    layers = model.topology.layers(model.theta)
-    coefs = [layer[:, :-1].T.copy() for layer in layers]
-    biases = [layer[:, -1].copy() for layer in layers]
-    coefs[0] /= model.inputs.scale[:, None]
-    biases[0] -= model.inputs.mean @ coefs[0]
-    V = model.output_weights[: model.topology.hidden[-1]]
-    bias = model.output_weights[-1] if model.output_shift else np.zeros(V.shape[1])
-    coefs.append(V * model.targets.scale)
-    biases.append(bias * model.targets.scale + model.targets.mean)
-    return coefs, biases
 
 
 def _numbered(X: Any) -> Names:

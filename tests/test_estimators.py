@@ -1,11 +1,8 @@
 """The estimators: scikit-learn's own checks, and what they promise beyond them."""
 # ruff: noqa: E402  (nothing is imported before scikit-learn is known to be there)
 
-import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import warnings
 
@@ -64,23 +61,6 @@ def bits(estimator):
 @parametrize_with_checks([kind(alpha=0.01, max_evaluations=1_000) for kind in ALL])
 def test_they_pass_every_check_of_scikit_learn(estimator, check):
     check(estimator)
-
-
-def test_their_checks_of_other_array_libraries_pass_too():
-    script = (
-        "import symbreak.estimators as e\n"
-        "from sklearn.utils.estimator_checks import estimator_checks_generator as checks\n"
-        "for name in e.__all__:\n"
-        "    estimator = getattr(e, name)(alpha=0.01, max_evaluations=500)\n"
-        "    found = [c for _, c in checks(estimator) if 'array_api' in str(c)]\n"
-        "    [check(estimator) for check in found]\n"
-        "    print(len(found))"
-    )
-    environment = {**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, env=environment
-    )
-    assert done.stdout.split() == ["1", "1", "1"], done.stderr
 
 
 def test_a_fit_without_any_setting_predicts_in_raw_units():
@@ -183,7 +163,6 @@ def test_they_work_where_scikit_learn_uses_estimators():
     search = GridSearchCV(
         EvolvedMLPClassifier(max_evaluations=2_500, random_state=0),
         {"hidden_layer_sizes": [(2,), (3,)]},
-        n_jobs=2,
         cv=2,
     ).fit(X, labels)
     assert search.best_score_ > 0.7  # seen 0.88 to 0.96 over 12 seeds
@@ -408,15 +387,6 @@ def test_ctrl_c_while_ridges_compete_keeps_the_best_and_a_second_one_stops(
     n_signals = 2
     with pytest.raises(KeyboardInterrupt):
         fitted(estimator, X, y, max_evaluations=15_000)
-
-
-@quickly
-def test_classes_on_two_spirals_are_told_apart():
-    rng = np.random.default_rng(0)
-    t, arm = 3 * np.pi * np.sqrt(rng.uniform(size=600)), rng.integers(2, size=600)
-    X = (2 * arm[:, None] - 1) * t[:, None] * np.column_stack([np.cos(t), np.sin(t)])
-    model = fitted(EvolvedMLPClassifier, X[:300], arm[:300], hidden_layer_sizes=(10,))
-    assert model.score(X[300:], arm[300:]) > 0.97
 
 
 BAD = {

@@ -179,6 +179,129 @@ def test_c_has_the_numbers_of_the_model_to_the_last_few_bits(compiled, name):
         assert np.median(np.abs(found / expected - 1)) < 1e-5
 
 
+def executed(source):
+    scope = {"__name__": "model"}
+    exec(compile(source, "model.py", "exec"), scope)
+    return scope
+
+
+def onnx_run(model, X, *names):
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
+    return [
+        values.tolist() if name == "label" else values
+        for name, values in zip(names, session.run(list(names), {"x": X}), strict=True)
+    ]
+
+
+def from_latex(text, fill=None):
+    """A function of one sample that does what the equations say."""
+    lines = [line for line in text.splitlines() if "&=" in line and "{i}" not in line]
+    code = "\n".join(line.strip().removesuffix(r" \\") for line in lines if "z" not in line)
+    for found, meant in (
+        (r"\\cdot 10\^\{(-?\d+)\}", r"* 1e\1"),
+        (r"([xhy])_\{(\d+)(?:,(\d+))?\}", r"\1_\2_\3"),
+        (r"\\operatorname\{(\w+)\}", r"\1"),
+        (r"\\left\[(x_\d+_) = (\d+)\\right\]", r"(\1 == \2)"),
+        (r"\\left\[x_(\d+_) \\text\{ is missing\}\\right\]", r"missing_\1"),
+        (r"\\(left|right)", ""),
+        (r"\\,", " * "),
+        (r"\\", ""),
+        ("&=", "="),
+    ):
+        code = re.sub(found, meant, code)
+
+    def outputs(x):
+        lost = np.isnan(x)
+        scope = {f"missing_{i}_": bool(no) for i, no in enumerate(lost, start=1)}
+        values = np.where(lost, fill or x, x).tolist()
+        scope |= {f"x_{i}_": v if fill is None else mpmath.mpf(v) for i, v in enumerate(values, 1)}
+        functions = math if fill is None else mpmath
+        scope |= {name: getattr(functions, name) for name in ("tanh", "sin", "cos", "pi")}
+        scope |= {"softsign": lambda z: z / (1 + abs(z))}
+        scope["sigma"] = lambda z: 1 / (1 + math.exp(-z))
+        with mpmath.workprec(80):  # of the phase of a day, many digits are whole turns
+            exec(compile(code, "model.tex", "exec"), scope)
+        return [scope[f"y_{i}_"] for i in range(1, 1 + sum(key.startswith("y_") for key in scope))]
+
+    return outputs
+
+
+def latex_outputs(model, X):
+    fill = model.encoding and [column.fill for column in model.encoding.columns]
+    formula = from_latex(to_latex(model, digits=17), fill)
+    found = np.array([formula(row) for row in X.tolist()], dtype=np.float64)
+    if model.output == "softmax":
+        found = np.exp(found) / np.exp(found).sum(axis=1, keepdims=True)
+    return found
+
+
+def python_outputs(model, rows, what="outputs"):
+    function = executed(to_python(model, std=what == "std"))[what]
+    return np.array([function(row) for row in rows])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_python_onnx_and_latex_have_the_numbers_of_the_model(name):
+    model = MODELS[name]
+    X = samples(model, 100)
+    assert_close(python_outputs(model, X.tolist()), model, X, ulps=16)
+    room = 1e-12 * magnitudes(model, X).max()
+    assert np.allclose(latex_outputs(model, X), model.outputs(X), rtol=1e-12, atol=room)
+    X = samples(model, 2000)
+    assert_close(*onnx_run(model, X, "y"), model, X, ulps=16)
+    predict = executed(to_python(model))["predict"]
+    found, expected = [predict(row) for row in X[:100].tolist()], model.predict(X)
+    if model.classes:
+        assert onnx_run(model, X, "label") == [expected.tolist()]
+        assert found == expected[:100].tolist()
+        return
+    assert np.allclose(found, expected[:100], rtol=1e-9)
+    sure = with_error_bars(model)
+    expected = sure.predict(X[:100], return_std=True)[1].reshape(100, -1)
+    assert python_outputs(sure, X[:100].tolist(), "std") == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.filterwarnings("ignore:Rare, or not seen")
+def test_exports_take_the_cells_of_raw_tables(name, compiled):
+    model, table = ENCODED[name], raw_table(100, seed=5)
+    table.loc[3, "grade"] = "new"
+    expected, codes = model.outputs(table), model.encoding.codes(table)
+    cells = table.astype(object).where(table.notna(), None).to_numpy().tolist()
+    found = {
+        "python": python_outputs(model, cells),
+        "c": c_outputs(compiled(model), model, codes),
+        "latex": latex_outputs(model, codes),
+        "onnx": onnx_run(model, codes, "y")[0],
+    }
+    for kind, outputs in found.items():
+        assert np.abs(outputs - expected).max() < 1e-12 * np.abs(expected).max(), kind
+    if not model.classes:
+        sure = with_error_bars(model)
+        expected = sure.predict(table, return_std=True)[1].reshape(len(table), -1)
+        library = compiled(sure, name="sure", std=True)
+        found = c_outputs(library, model, codes, name="sure", what="std")
+        assert found == pytest.approx(expected, rel=1e-12)
+        assert python_outputs(sure, cells, "std") == pytest.approx(expected, rel=1e-12)
+
+
+def test_logistic_neurons_that_are_nearly_off_are_exported_exactly(compiled):
+    """A formula with tanh has an absolute error of 1e-16, and weights may be large."""
+    one = Scaling.identity(1)
+    model = random_model("1-1-1", "logistic", shift=False, inputs=one, targets=one, theta=[1.0, 0])
+    X = np.linspace(-690, -1, 2000)[:, None]
+    truth = model.output_weights * np.array([[float(1 / (1 + mpmath.exp(-x)))] for x in X[:, 0]])
+    found = (
+        model.outputs(X),
+        c_outputs(compiled(model), model, X),
+        python_outputs(model, X.tolist()),
+        *onnx_run(model, X, "y"),
+    )
+    for values in found:
+        assert np.allclose(values, truth, rtol=1e-14, atol=0)
+
+
 def test_without_error_bars_there_is_no_standard_deviation_to_export():
     for export in (to_c, to_python):
         with pytest.raises(ValueError, match="the model has no error bars"):
@@ -245,31 +368,6 @@ def test_numbers_that_no_float_holds_are_refused():
         to_c(model, real="half")
 
 
-def executed(source):
-    scope = {"__name__": "model"}
-    exec(compile(source, "model.py", "exec"), scope)
-    return scope
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_python_has_the_numbers_of_the_model(name):
-    model, std = MODELS[name], not MODELS[name].classes
-    if std:
-        model = with_error_bars(model)
-    X = samples(model, 100)
-    scope = executed(to_python(model, std=std))
-    assert_close(np.array([scope["outputs"](row) for row in X.tolist()]), model, X, ulps=16)
-    found = [scope["predict"](row) for row in X.tolist()]
-    if model.classes:
-        assert found == model.predict(X).tolist()
-    else:
-        assert np.allclose(found, model.predict(X), rtol=1e-9)
-        expected = model.predict(X, return_std=True)[1].reshape(len(X), -1)
-        assert np.array([scope["std"](row) for row in X.tolist()]) == pytest.approx(
-            expected, rel=1e-12
-        )
-
-
 def test_python_needs_the_standard_library_only(tmp_path):
     (tmp_path / "net.py").write_text(to_python(MODELS["tanh"]))
     code = "import sys, net; print(net.predict([1, 2, 3])); assert 'numpy' not in sys.modules"
@@ -295,19 +393,6 @@ def test_labels_keep_their_types_in_python():
         to_python(random_model("3-4-2", output="tanh", classes=(float("inf"), 1.0)))
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_onnx_has_the_numbers_of_the_model(name):
-    pytest.importorskip("onnx")
-    runtime = pytest.importorskip("onnxruntime")
-    model = MODELS[name]
-    X = samples(model, 2000)
-    session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
-    y, *label = session.run(None, {"x": X})
-    assert_close(y, model, X, ulps=16)
-    if model.classes:
-        assert label[0].tolist() == model.predict(X).tolist()
-
-
 def test_onnx_keeps_names_and_types_of_labels():
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
@@ -325,66 +410,6 @@ def test_onnx_keeps_names_and_types_of_labels():
         assert json.loads(facts["classes"])[-len(classes) :] == list(classes)
 
 
-def test_logistic_neurons_that_are_nearly_off_are_exported_exactly(compiled):
-    """A formula with tanh has an absolute error of 1e-16, and weights may be large."""
-    one = Scaling.identity(1)
-    model = random_model("1-1-1", "logistic", shift=False, inputs=one, targets=one, theta=[1.0, 0])
-    X = np.linspace(-690, -1, 2000)[:, None]
-    truth = model.output_weights * np.array([[float(1 / (1 + mpmath.exp(-x)))] for x in X[:, 0]])
-    found = {"model": model.outputs(X), "c": c_outputs(compiled(model), model, X)}
-    outputs = executed(to_python(model))["outputs"]
-    found["python"] = np.array([outputs(row) for row in X.tolist()])
-    runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
-    found["onnx"] = session.run(["y"], {"x": X})[0]
-    for values in found.values():
-        assert np.allclose(values, truth, rtol=1e-14, atol=0)
-
-
-def from_latex(text, fill=None):
-    """A function of one sample that does what the equations say."""
-    lines = [line for line in text.splitlines() if "&=" in line and "{i}" not in line]
-    code = "\n".join(line.strip().removesuffix(r" \\") for line in lines if "z" not in line)
-    for found, meant in (
-        (r"\\cdot 10\^\{(-?\d+)\}", r"* 1e\1"),
-        (r"([xhy])_\{(\d+)(?:,(\d+))?\}", r"\1_\2_\3"),
-        (r"\\operatorname\{(\w+)\}", r"\1"),
-        (r"\\left\[(x_\d+_) = (\d+)\\right\]", r"(\1 == \2)"),
-        (r"\\left\[x_(\d+_) \\text\{ is missing\}\\right\]", r"missing_\1"),
-        (r"\\(left|right)", ""),
-        (r"\\,", " * "),
-        (r"\\", ""),
-        ("&=", "="),
-    ):
-        code = re.sub(found, meant, code)
-
-    def outputs(x):
-        lost = np.isnan(x)
-        scope = {f"missing_{i}_": bool(no) for i, no in enumerate(lost, start=1)}
-        values = np.where(lost, fill or x, x).tolist()
-        scope |= {f"x_{i}_": v if fill is None else mpmath.mpf(v) for i, v in enumerate(values, 1)}
-        functions = math if fill is None else mpmath
-        scope |= {name: getattr(functions, name) for name in ("tanh", "sin", "cos", "pi")}
-        scope |= {"softsign": lambda z: z / (1 + abs(z))}
-        scope["sigma"] = lambda z: 1 / (1 + math.exp(-z))
-        with mpmath.workprec(80):  # of the phase of a day, many digits are whole turns
-            exec(compile(code, "model.tex", "exec"), scope)
-        return [scope[f"y_{i}_"] for i in range(1, 1 + sum(key.startswith("y_") for key in scope))]
-
-    return outputs
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_latex_is_the_formula_of_the_model(name):
-    model = MODELS[name]
-    X = samples(model, 200)
-    outputs = from_latex(to_latex(model, digits=17))
-    found = np.array([outputs(row) for row in X.tolist()])
-    if model.output == "softmax":
-        found = np.exp(found) / np.exp(found).sum(axis=1, keepdims=True)
-    assert np.allclose(found, model.outputs(X), rtol=1e-12, atol=1e-12 * magnitudes(model, X).max())
-
-
 def test_latex_is_readable_and_names_inject_nothing():
     one = Scaling.identity(1)
     fields = {"inputs": one, "targets": one, "theta": [2.0, -0.5], "output_weights": [[-1e-7], [3]]}
@@ -397,38 +422,6 @@ def test_latex_is_readable_and_names_inject_nothing():
             r"  h_{1,1} &= \tanh\left(2\,x_{1} - 0.5\right) \\",
             r"  y_{1} &= - 1 \cdot 10^{-7}\,h_{1,1} + 3",
         ]
-
-
-@pytest.mark.parametrize("name", ENCODED)
-@pytest.mark.filterwarnings("ignore:Rare, or not seen")
-def test_exports_take_the_cells_of_raw_tables(name, compiled):
-    model, table = ENCODED[name], raw_table(100, seed=5)
-    table.loc[3, "grade"] = "new"
-    expected, codes = model.outputs(table), model.encoding.codes(table)
-    found = {}
-    python = executed(to_python(model))["outputs"]
-    cells = table.astype(object).where(table.notna(), None).to_numpy().tolist()
-    found["python"] = np.array([python(row) for row in cells])
-    found["c"] = c_outputs(compiled(model), model, codes)
-    formula = from_latex(to_latex(model, 17), [column.fill for column in model.encoding.columns])
-    found["latex"] = np.array([formula(row) for row in codes.tolist()], dtype=np.float64)
-    if model.classes:
-        powers = np.exp(found["latex"])
-        found["latex"] = powers / powers.sum(axis=1, keepdims=True)
-    runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
-    found["onnx"] = session.run(["y"], {"x": codes})[0]
-    for kind, outputs in found.items():
-        assert np.abs(outputs - expected).max() < 1e-12 * np.abs(expected).max(), kind
-    if not model.classes:
-        model = with_error_bars(model)
-        expected = model.predict(table, return_std=True)[1].reshape(len(table), -1)
-        found = c_outputs(
-            compiled(model, name="sure", std=True), model, codes, name="sure", what="std"
-        )
-        assert found == pytest.approx(expected, rel=1e-12)
-        python = executed(to_python(model, std=True))["std"]
-        assert np.array([python(row) for row in cells]) == pytest.approx(expected, rel=1e-12)
 
 
 def by_libreoffice(paths):

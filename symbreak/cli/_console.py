@@ -34,29 +34,18 @@ EXTRAS = {
     "gymnasium": "control",
     **dict.fromkeys(("dask", "distributed"), "cluster"),
 }
-#: The option for an argument of the library, with an example of it.
-OPTIONS = {
-    "max_evaluations": "--evaluations 20000",
-    "max_time": "--time 10",
-    "population_size": "--population-size 60",
-    "seed": "--seed 1",
-    "threads": "--threads 2",
-    "alpha": "--alpha 0.01",
-    "hidden": "--hidden 5,3",
-    "initial": "--from model.json",
-    "target": "--target 100",
-    "targets": "--target price",
-    "ignore": "--ignore id",
-    "categories": "--categories kind",
-    "numbers": "--numbers weight",
-    "encoding": "--encoding cp1252",
-    "n_networks": "--networks 4",
-    "method": "--method auto",
-    "max_neurons": "--max-neurons 20",
-    "validation": "--validation 0.2",
-    "test": "--test 0.2",
-    "timeout": "--timeout 10",
-    "vectorized": "--vectorized",
+#: The option for an argument of the library.
+FLAGS = {
+    **{name: f"--{name}" for name in ("alpha", "hidden", "method", "seed", "threads", "timeout")},
+    **{name: f"--{name}" for name in ("categories", "encoding", "ignore", "numbers", "target")},
+    **{name: f"--{name}" for name in ("test", "validation", "vectorized")},
+    "initial": "--from",
+    "max_evaluations": "--evaluations",
+    "max_neurons": "--max-neurons",
+    "max_time": "--time",
+    "n_networks": "--networks",
+    "population_size": "--population-size",
+    "targets": "--target",
 }
 
 
@@ -132,17 +121,13 @@ def shell_words() -> Iterator[None]:
 
 def in_shell_words(text: str) -> str:
     """A message of the library, with options in the place of the arguments that it names."""
-    flags = {name: example.partition(" ")[0] for name, example in OPTIONS.items()}
     text = re.sub(
-        rf"\b({'|'.join(flags)})=(['\"]?)([\w-]+)\2",
-        lambda found: f"{flags[found[1]]} {found[3]}".removesuffix(" True"),
+        rf"\b({'|'.join(FLAGS)})=(['\"]?)([\w-]+)\2",
+        lambda found: f"{FLAGS[found[1]]} {found[3]}".removesuffix(" True"),
         re.sub(r", or polish=.none.", "", text),  # which has no option
     )
     name, _, rest = text.partition(" ")
-    if name not in flags:
-        return text
-    example = f" Example: {OPTIONS[name]}." if rest.startswith(("must", "(or")) else ""
-    return f"{flags[name]} {rest}{example}"
+    return f"{FLAGS[name]} {rest}" if name in FLAGS else text
 
 
 def plain() -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from rich.table import Table
+from rich.console import Console
 
 from symbreak import Problem, load_problem, problem_names
 from symbreak._support.checks import check_count
@@ -22,8 +21,8 @@ from symbreak.cli._console import (
     option,
 )
 
-#: Where all columns fit beside each other.
-WIDE = 80
+#: A terminal wraps what is too wide for it; rich would cut it.
+NARROWEST = 80
 TASKS = {"regression": "regress", "autoencoding": "autoenc", "classification": "class"}
 
 
@@ -42,8 +41,11 @@ def problems_command(
     check_results(plot=plot)
     check_count("--data-seed", data_seed, 0)
     problems = [load_problem(n, data_seed) for n in ([name] if name else problem_names())]
-    for table in _tables(problems):
-        console.print(table)
+    headings = ("net", "task", "D", "replicas", "samples", "N_p", "budget")
+    table = columns("problem", *headings, words=3, gap=1)
+    for problem in problems:
+        table.add_row(problem.name, *_facts(problem))
+    Console(highlight=False, width=max(console.width, NARROWEST)).print(table)
     console.print("N_p: population sizes of the paper for DE and CMA-ES", style="dim")
     if plot is not None:
         from symbreak.analysis import problem_chart
@@ -51,32 +53,18 @@ def problems_command(
         draw(problem_chart(problems[0]), plot)
 
 
-def _tables(problems: list[Problem]) -> Iterator[Table]:
-    """One table, or two with the same first column where one would not fit."""
-    headings = [("net", "task", "D", "samples"), ("replicas", "N_p", "budget")]
-    if console.width >= WIDE:
-        headings = [("net", "task", "D", "replicas", "samples", "N_p", "budget")]
-    for part in headings:
-        table = columns("problem", *part, words=3 if "net" in part else 1, gap=1)
-        for problem in problems:
-            facts = _facts(problem)
-            table.add_row(problem.name, *(facts[heading] for heading in part))
-        yield table
-
-
-def _facts(problem: Problem) -> dict[str, str]:
+def _facts(problem: Problem) -> tuple[str, ...]:
     sizes = [len(part) for part in problem.parts.values()]
     alike = len(sizes) > 1 and len(set(sizes)) == 1
     populations = [problem.population_size.get(family, "-") for family in ("DE", "CMA-ES")]
     n = problem.topology.n_replicas
-    return {
-        "net": str(problem.topology),
-        "task": TASKS[problem.task],
-        "D": str(problem.topology.dim),
-        "replicas": f"{n:,}"
-        if n < 1_000_000
-        else f"{n:.1e}".replace("e+0", "e").replace("e+", "e"),
-        "samples": f"{len(sizes)}x{sizes[0]}" if alike else "/".join(map(str, sizes)),
-        "N_p": "/".join(map(str, populations)),
-        "budget": f"{(problem.max_evaluations or 0) // 1000:,}k",
-    }
+    short = f"{n:.1e}".replace("e+0", "e").replace("e+", "e")
+    return (
+        str(problem.topology),
+        TASKS[problem.task],
+        str(problem.topology.dim),
+        f"{n:,}" if n < 1_000_000 else short,
+        f"{len(sizes)}x{sizes[0]}" if alike else "/".join(map(str, sizes)),
+        "/".join(map(str, populations)),
+        f"{(problem.max_evaluations or 0) // 1000:,}k",
+    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -13,13 +11,8 @@ from symbreak.cli._console import columns, console, plain, shown
 from symbreak.inspection import LEFT_OUT, Score
 from symbreak.models import Model
 
-#: Headings of the table of methods, in a wide and in a narrow terminal.
-WIDE = ("error (MSE)", "misclassified", "evaluations", "conventions", "seconds")
-NARROW = ("MSE", "wrong", "evals", "conv.", "seconds")
-#: The first of them where a ridge was given, which is part of what is compared.
-WITH_RIDGE = "MSE + ridge"
 #: A terminal wraps what is too wide for it; rich would cut it.
-NARROWEST = 60
+NARROWEST = 80
 #: Sets of samples whose errors say something of new ones.
 UNSEEN = (LEFT_OUT, "test", "this table")
 #: More targets are summed up.
@@ -65,11 +58,14 @@ def print_records(records: list[RunRecord], problem: Problem, best: RunRecord) -
     """
     rates = len(records) > 1 and any(_misclassified(record) for record in records)
     spread = any(len(record.spread) for record in records)
-    error, *others = WIDE if console.width >= 80 else NARROW
-    headings = ("method", WITH_RIDGE if has_ridge(problem) else error, *others)
-    there = (True, True, rates, True, spread, True)
-    gap = 1 if console.width < 80 else 2
-    table = columns(*itertools.compress(headings, there), gap=gap)
+    table = columns(
+        "method",
+        "MSE + ridge" if has_ridge(problem) else "error (MSE)",
+        *["misclassified"] * rates,
+        "evaluations",
+        *["conventions"] * spread,
+        "seconds",
+    )
     table.columns[0].min_width = max(len(record.method) for record in records)
     for record in records:
         table.add_row(
@@ -84,7 +80,7 @@ def print_records(records: list[RunRecord], problem: Problem, best: RunRecord) -
     _print(table)
     if rates:
         part = "validation" if problem.test is None else "test"
-        console.print(f"{others[0]}: in the {part} set")
+        console.print(f"misclassified: in the {part} set")
     for record in records:
         name = f"{record.method}: " if len(records) > 1 else ""
         if record.restarts:

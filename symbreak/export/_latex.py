@@ -13,7 +13,7 @@ from symbreak.export._parts import (
     inputs_in_words,
     labels,
     quoted,
-    rows_of,
+    raw_rows_of,
 )
 from symbreak.models import Model
 
@@ -46,7 +46,7 @@ def to_latex(model: Model, digits: int = 5) -> str:
     check_model(model)
     digits = min(check_count("digits", digits, 1), 17)
     activation, lines, names = model.topology.activation.name, [], _inputs(model)
-    *hidden, last = _layers(model)
+    *hidden, last = raw_rows_of(model)
     for number, layer in enumerate(hidden, start=1):
         sums = [_sum(row, names, digits) for row in layer]
         names = [f"h_{{{number},{n}}}" for n in range(1, len(sums) + 1)]
@@ -77,16 +77,6 @@ def _inputs(model: Model) -> list[str]:
         missing = rf"\left[{x} \text{{ is missing}}\right]"
         terms.append({"value": x, "level": level, "missing": missing}.get(kind, wave))
     return terms
-
-
-def _layers(model: Model) -> list[Array]:
-    """Rows of all layers, from inputs as they are to targets in their units."""
-    layers = rows_of(model)
-    layers[0][:, :-1] /= model.inputs.scale
-    layers[0][:, -1] -= layers[0][:, :-1] @ model.inputs.mean
-    layers[-1] *= model.targets.scale[:, None]  # the identity for classes
-    layers[-1][:, -1] += model.targets.mean
-    return layers
 
 
 def _sum(row: Array, names: Sequence[str], digits: int) -> str:

@@ -32,6 +32,16 @@ def rows_of(network: Model | Member) -> list[Array]:
     return [*(layer.copy() for layer in network.topology.layers(network.theta)), outputs]
 
 
+def raw_rows_of(model: Model) -> list[Array]:
+    """The same from inputs as they are in the data to targets in their units, or scores."""
+    layers = rows_of(model)
+    layers[0][:, :-1] /= model.inputs.scale
+    layers[0][:, -1] -= layers[0][:, :-1] @ model.inputs.mean
+    layers[-1] *= model.targets.scale[:, None]  # the identity for classes
+    layers[-1][:, -1] += model.targets.mean
+    return layers
+
+
 def facts(model: Model, std: bool = False) -> list[str]:
     """Where a model came from, as lines of printable ASCII."""
     lines = [

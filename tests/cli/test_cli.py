@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from symbreak import load_problem, train
+from symbreak import load_problem, problem_names, train
 from symbreak.models import Model
 from tests.cli.shell import symbreak, symbreak_here
 
@@ -60,11 +60,7 @@ def test_train_compares_methods_and_saves_the_best_model(tmp_path):
         (["train", "sinc", "-m", "DE_SB"], "Did you mean 'DE-SB'"),
         (["train", "sinc", "-m", "DE", "-m", "nope"], "unknown method 'nope'"),
         (["train", "sinc", "-m", "DE", "-n", "10"], "at least 120 (one generation), got 10"),
-        (
-            ["train", "sinc", "-n", "0"],
-            "--evaluations must be an integer of at least 1, got 0. Example: --evaluations 20000.",
-        ),
-        (["train", "sinc", "-n", "-5"], "at least 1, got -5"),
+        (["train", "sinc", "-n", "0"], "--evaluations must be an integer of at least 1, got 0"),
         (["train", "sinc", "--population-size", "3"], "--population-size must be an integer"),
         (["train", "sinc", "--seed", "-1"], "--seed must be an integer"),
         (["train", "sinc", "--data-seed", "-1"], "--data-seed must be an integer"),
@@ -83,7 +79,7 @@ def test_train_compares_methods_and_saves_the_best_model(tmp_path):
         (["train", "sinc", "--hidden", "5;3"], "--hidden must be sizes of layers, each 1 to"),
         (["train", "sinc", "--hidden", "auto"], "--hidden auto is for data files"),
         (["train", "sinc", "--networks", "3"], "--networks is for networks of your own data"),
-        (["train", "sinc", "--hidden", "0"], "10,000,000, got '0'. Example: --hidden 5,3."),
+        (["train", "sinc", "--hidden", "0"], "10,000,000, got '0'"),
         (["train", "sinc", "--hidden", "99999999"], "10,000,000, got '99999999'"),
         (["train", "sinc", "--activation", "gelu"], "unknown activation 'gelu'"),
         (["train", "sinc", "--time", "0"], "--time must be a positive number"),
@@ -221,11 +217,10 @@ def test_a_command_that_ctrl_c_ends_says_so(monkeypatch, tmp_path):
     assert result.stderr == "Error: stopped before there was a result.\n"
 
 
-def test_problems_fit_a_narrow_terminal():
-    wide, narrow = (symbreak_here("problems", columns=n).stdout for n in (80, 60))
-    assert max(map(len, wide.splitlines())) <= 80
-    assert max(map(len, narrow.splitlines())) <= 60
-    assert set(wide.split()) == set(narrow.split())
+def test_problems_fit_a_terminal():
+    said = symbreak_here("problems", columns=80).stdout
+    assert max(map(len, said.splitlines())) <= 80
+    assert all(name in said.split() for name in problem_names())
 
 
 def test_shells_complete_commands():

@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import functools
 import io
 import json
 import re
@@ -13,7 +12,6 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from symbreak import LeastSquares, Problem, train
@@ -266,16 +264,6 @@ def test_predictions_are_no_workbook_whatever_they_are_called(folder, tmp_path, 
     assert done.stderr == f"Error: --out is written as CSV; name it .csv, got {out}.\n"
 
 
-def test_a_terminal_shows_that_a_file_is_being_read(folder, monkeypatch):
-    """Large ones take seconds."""
-    terminal = functools.partial(Console, force_terminal=True)
-    monkeypatch.setattr("symbreak.cli._predict.Console", terminal)
-    model, table = folder / "house.json", folder / "house.csv"
-    for command in (["predict", model, table], ["inspect", model, "--data", table]):
-        assert "reading " in symbreak_here(*command).stderr
-    assert "reading " in symbreak_here("train", table, "--hidden", "x").stderr
-
-
 def test_a_folder_is_no_data_file(tmp_path):
     done = symbreak_here("train", tmp_path)
     assert done.stderr == f"Error: no data file '{tmp_path}'; it is a folder, name a file in it.\n"
@@ -462,11 +450,6 @@ def test_tables_fit_a_narrow_terminal(folder):
             NASTY,
         ):
             assert part in text
-    options = ("-m", "CMA-ES-SB-LA-P", "-m", "DE", "-n", 1200, "--test", 0.2, "--validation", 0.2)
-    result = symbreak_here("train", folder / "kind.csv", *options, columns=60)
-    assert result.returncode == 0, result.stderr
-    assert max(map(len, result.stdout.splitlines())) <= 60
-    assert "\u2026" not in result.stdout
 
 
 def test_inspect_leaves_out_what_is_too_much_for_a_terminal(tmp_path):

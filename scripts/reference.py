@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from symbreak.experiments import Archive, Store, StudySpec, run_study, write_archive
+from symbreak.experiments import Archive, Store, StudySpec, run_study
+from symbreak.experiments._archive import write_archive
 
 STUDIES = Path(__file__).parent.parent / "studies"
 #: Cheap problems first.

@@ -16,8 +16,8 @@ import numpy as np
 from symbreak._kernels import _tanh
 from symbreak._support.checks import Array, IntArray, check_count, check_kind, check_theta, unknown
 from symbreak._support.compile import compiled, inlined, notice_of_compilation
-from symbreak.objectives import Fitness, Network
-from symbreak.objectives._network import outputs
+from symbreak.objectives import Fitness
+from symbreak.objectives._network import Network, outputs
 from symbreak.problems import Scaling
 from symbreak.topology import Topology
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from symbreak._support.checks import Array, check_kind, check_text, shown
 from symbreak._support.words import how_to_install
-from symbreak.objectives import Fitness, Network
+from symbreak.objectives import Fitness
+from symbreak.objectives._network import Network
 from symbreak.problems import Scaling
 from symbreak.topology import Topology
 

@@ -59,8 +59,9 @@ from symbreak.export._parts import raw_rows_of
 from symbreak.inspection import is_constant, relevance
 from symbreak.methods import find_method
 from symbreak.models import Model
-from symbreak.problems import Encoding, Problem
+from symbreak.problems import Problem
 from symbreak.problems._cells import is_plain, short
+from symbreak.problems._encoding import Encoding
 from symbreak.problems._outliers import named_columns, warn_of_outliers
 from symbreak.problems._problem import Task
 from symbreak.training import RunRecord, train

@@ -14,7 +14,7 @@ from symbreak.models import Model
 from symbreak.network import linearisations
 from symbreak.problems import Dataset, Problem
 
-__all__ = ["effects", "relevance", "scores", "sensitivity"]
+__all__ = ["effects", "scores", "sensitivity"]
 
 #: Where the sensitivity is measured; always the same points. And samples that tell a constant.
 N_POINTS, SEED = 2_000, 0

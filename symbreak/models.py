@@ -37,8 +37,9 @@ from symbreak._support.checks import (
 from symbreak._support.frames import take_columns
 from symbreak._support.writing import write_text
 from symbreak.network import hidden_outputs, mean_square
-from symbreak.problems import Dataset, Encoding, Scaling
+from symbreak.problems import Dataset, Scaling
 from symbreak.problems._cells import short
+from symbreak.problems._encoding import Encoding
 from symbreak.problems._problem import Task, label_array
 from symbreak.topology import Topology, check_solved
 

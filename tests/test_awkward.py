@@ -23,12 +23,14 @@ from symbreak import (
     train,
 )
 from symbreak.analysis import Results, write_report
-from symbreak.experiments import Store, StoreError, StudySpec, check_store, merge_stores
+from symbreak.experiments import Store, StoreError, StudySpec
+from symbreak.experiments._maintenance import check_store, merge_stores
 from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.inspection import scores, sensitivity
 from symbreak.optimizers import Optimizer
 from symbreak.problems import Dataset, Scaling, read_problem, read_table
 from symbreak.problems._readers import read_arrays
+from symbreak.symmetry._operators import SignedPermutation
 from symbreak.training import Run
 
 RNG = np.random.default_rng(0)
@@ -161,7 +163,7 @@ NUMERICS = [
     door(symmetry.spread, POPULATION, ANCHOR, NET, "assignment"),
     door(symmetry.networks.align, WEIGHTS, WEIGHTS, activation="tanh", layout="auto"),
     door(
-        lambda source, sign: symmetry.SignedPermutation(source, sign)(THETA),
+        lambda source, sign: SignedPermutation(source, sign)(THETA),
         np.arange(6),
         np.ones(6),
     ),

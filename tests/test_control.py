@@ -7,7 +7,7 @@ import pytest
 
 from symbreak import Topology, evolve
 from symbreak.control import CONTROL, control_fitness
-from symbreak.objectives import Network
+from symbreak.objectives._network import Network
 from tests.reference_control import acrobot_episode, pole_episode, swing_up_episode
 
 TWINS = {

@@ -8,7 +8,7 @@ import pytest
 from symbreak import Topology, evolve
 from symbreak.environments import Environment, environment_fitness
 from symbreak.models import Model
-from symbreak.objectives import Network
+from symbreak.objectives._network import Network
 
 gymnasium = pytest.importorskip("gymnasium")
 KNOWN = {

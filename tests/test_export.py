@@ -24,7 +24,8 @@ from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
 from symbreak.export._parts import identifiers
 from symbreak.models import Model
 from symbreak.network import hidden_outputs
-from symbreak.problems import Encoding, Scaling
+from symbreak.problems import Scaling
+from symbreak.problems._encoding import Encoding
 
 #: What injects code where it is not escaped.
 NASTY = (

@@ -109,7 +109,7 @@ def test_the_public_names_fit_a_page():
     found |= {path.parent.name for path in PACKAGE.glob("[a-z]*/__init__.py")}
     modules = [importlib.import_module(f"symbreak.{name}") for name in found - {"cli"}]
     names = {name for module in modules for name in module.__all__} | {*symbreak.__all__}
-    assert len(names) <= 100
+    assert len(names) <= 85
     page = (PACKAGE.parent / "docs" / "api.md").read_text(encoding="utf-8")
     listed = re.findall(r"^::: symbreak\.([\w.]+)$", page, flags=re.MULTILINE)
     last = [name.split(".")[-1] for name in listed]

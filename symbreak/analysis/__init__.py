@@ -4,7 +4,7 @@ from typing import Any
 
 from symbreak._support.words import how_to_install
 from symbreak.analysis._results import Results
-from symbreak.analysis._statistics import kruskal_wallis, overall_ranks, pairwise, summary
+from symbreak.analysis._statistics import kruskal_wallis, pairwise, summary
 
 try:
     from symbreak.analysis._charts import convergence_chart
@@ -32,7 +32,6 @@ __all__ = [
     "kruskal_wallis",
     "match_chart",
     "network_chart",
-    "overall_ranks",
     "pairwise",
     "problem_chart",
     "save_chart",

@@ -28,6 +28,8 @@ class _Console(Console):
 
 console = _Console(highlight=False)
 
+#: Tables are at least as wide.
+NARROWEST = 80
 #: Which extra brings a module.
 EXTRAS = {
     **dict.fromkeys(("altair", "vl_convert", "jinja2", "markupsafe"), "report"),
@@ -152,6 +154,11 @@ def columns(*headings: str, words: int = 1, gap: int = 2) -> Table:
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="left" if i < words else "right", no_wrap=True)
     return table
+
+
+def print_table(table: Table) -> None:
+    """Print a table; a terminal wraps what is too wide for it, rich would cut it."""
+    Console(highlight=False, width=max(console.width, NARROWEST)).print(table)
 
 
 def check_out(option: str, path: Path | None, *suffixes: str) -> None:

@@ -35,7 +35,7 @@ from symbreak.cli._train import check_time, end_early, hidden_sizes
 from symbreak.control import CONTROL, Control, control_fitness
 from symbreak.environments import Environment, environment_fitness
 from symbreak.objectives import Fitness
-from symbreak.training import Progress
+from symbreak.training._record import Progress
 
 _own = partial(option, panel="Function of yours")
 _net = partial(option, panel="Network")

@@ -40,7 +40,7 @@ from symbreak.problems._files import default_targets
 from symbreak.problems._tables import Table, check_known
 
 #: More rows, or longer strings, are not read.
-MAX_INPUTS, MAX_NEURONS, MAX_TEXT = 20, 16, 40
+MAX_INPUTS, MAX_TEXT = 20, 40
 
 
 def inspect_command(
@@ -59,7 +59,7 @@ def inspect_command(
     check_results(plot=plot, page=page)
     problem = None if data is None else problem_of(network, read_shown(data))
     _print_facts(network)
-    console.print(f"\n{drawing(network)}\n", markup=False)
+    console.print()
     _print_sensitivity(network)
     found = recorded_scores(network)
     if problem is not None:
@@ -185,15 +185,3 @@ def _print_sensitivity(model: Model) -> None:
         "deviations",
         style="dim",
     )
-
-
-def drawing(model: Model) -> str:
-    """The network as a row of neurons for each layer; each neuron reads all of the row above."""
-    names = ["inputs", *[f"hidden {h}" for h in range(1, len(model.topology.hidden) + 1)]]
-    dot, gap = ("o", "...") if plain() else ("\u25cf", "\u22ef")
-    lines = []
-    for name, n in zip([*names, "outputs"], model.topology.sizes, strict=True):
-        half = MAX_NEURONS // 2
-        row = [dot] * n if n <= MAX_NEURONS else [*[dot] * half, gap, *[dot] * half]
-        lines.append(f"{name:<10}  {' '.join(row):^{2 * MAX_NEURONS + 1}}  {n:>6,}")
-    return "\n".join(lines)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
-
 from symbreak import Problem, load_problem, problem_names
 from symbreak._support.checks import check_count
 from symbreak.cli._console import (
@@ -19,10 +17,9 @@ from symbreak.cli._console import (
     file_option,
     import_here,
     option,
+    print_table,
 )
 
-#: A terminal wraps what is too wide for it; rich would cut it.
-NARROWEST = 80
 TASKS = {"regression": "regress", "autoencoding": "autoenc", "classification": "class"}
 
 
@@ -45,7 +42,7 @@ def problems_command(
     table = columns("problem", *headings, words=3, gap=1)
     for problem in problems:
         table.add_row(problem.name, *_facts(problem))
-    Console(highlight=False, width=max(console.width, NARROWEST)).print(table)
+    print_table(table)
     console.print("N_p: population sizes of the paper for DE and CMA-ES", style="dim")
     if plot is not None:
         from symbreak.analysis import problem_chart

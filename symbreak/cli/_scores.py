@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from symbreak import Problem, RunRecord
-from symbreak.cli._console import columns, console, plain, shown
+from symbreak.cli._console import columns, console, plain, print_table, shown
 from symbreak.inspection import LEFT_OUT, Score
 from symbreak.models import Model
 
-#: A terminal wraps what is too wide for it; rich would cut it.
-NARROWEST = 80
 #: Sets of samples whose errors say something of new ones.
 UNSEEN = (LEFT_OUT, "test", "this table")
 #: More targets are summed up.
@@ -77,7 +73,7 @@ def print_records(records: list[RunRecord], problem: Problem, best: RunRecord) -
             f"{record.seconds:.2f}",
             style="bold" if record is best and len(records) > 1 else None,
         )
-    _print(table)
+    print_table(table)
     if rates:
         part = "validation" if problem.test is None else "test"
         console.print(f"misclassified: in the {part} set")
@@ -88,10 +84,6 @@ def print_records(records: list[RunRecord], problem: Problem, best: RunRecord) -
             console.print(f"{name}{record.agreement}{few_starts}")
         if record.n_nonfinite:
             console.print(f"{record.method}: {record.n_nonfinite:,} errors were not finite.")
-
-
-def _print(table: Table) -> None:
-    Console(highlight=False, width=max(console.width, NARROWEST)).print(table)
 
 
 def _misclassified(record: RunRecord) -> str:
@@ -129,7 +121,7 @@ def print_scores(model: Model, found: dict[str, Score], method: str = "") -> Non
                 quality = "none" if np.isnan(r2) else f"{r2:.4f}"
                 error = f"{rmse:.4g}" + (f" {sign} {spread:.2g}" if part in UNSEEN else "")
                 table.add_row(*first, f"{score.n:,}", error, quality)
-    _print(table)
+    print_table(table)
     if LEFT_OUT in found:
         console.print(
             f"{LEFT_OUT}: each row of training, predicted without it; {sign} is one standard error"

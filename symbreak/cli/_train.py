@@ -56,6 +56,7 @@ from symbreak.problems._files import Table, default_targets
 from symbreak.topology import MAX_SIZE
 from symbreak.training._committee import check_networks, split
 from symbreak.training._recipe import make_plan, polish_of, usual_evaluations
+from symbreak.training._record import Progress
 from symbreak.training._size import what_takes_long
 from symbreak.training._train import continued
 
@@ -194,7 +195,7 @@ def _run(
     seen: list[tuple[int, float]] = []
     with progress_bar(name, options["max_time"], console, stop) as show:
 
-        def watch(progress: training.Progress) -> bool:
+        def watch(progress: Progress) -> bool:
             error = progress.fit_error
             if math.isfinite(error) and (not seen or error != seen[-1][1]):
                 seen.append((progress.n_evaluations, error))

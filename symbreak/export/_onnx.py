@@ -11,7 +11,7 @@ from symbreak._support.checks import Array
 from symbreak._support.words import needed
 from symbreak.export._parts import check_model, facts, labels, rows_of
 from symbreak.models import Model
-from symbreak.problems import Encoding
+from symbreak.problems._encoding import Encoding
 
 #: Old enough for runtimes of the last years.
 OPSET, IR_VERSION = 17, 8

@@ -3,11 +3,9 @@
 from symbreak.objectives._base import Objective
 from symbreak.objectives._fitness import Fitness
 from symbreak.objectives._least_squares import LeastSquares
-from symbreak.objectives._network import Network
 
 __all__ = [
     "Fitness",
     "LeastSquares",
-    "Network",
     "Objective",
 ]

@@ -1,6 +1,5 @@
 """The paper's problems, and yours from arrays or files."""
 
-from symbreak.problems._encoding import Encoding
 from symbreak.problems._files import read_problem
 from symbreak.problems._problem import PAPER, Dataset, Problem, Scaling
 from symbreak.problems._readers import read_table
@@ -9,7 +8,6 @@ from symbreak.problems._registry import load_problem, problem_names, register_pr
 __all__ = [
     "PAPER",
     "Dataset",
-    "Encoding",
     "Problem",
     "Scaling",
     "load_problem",

@@ -140,7 +140,7 @@ def read_arrays(path: str | Path) -> dict[str, Column]:
     path = check_path("path", path)
     if not path.is_file():
         raise ValueError(f"there is no file {str(path)!r}.")
-    with _reading(path, "an .npz file of plain arrays, as numpy.savez writes it"):
+    with _reading(path, "an .npz file of plain arrays (save plain arrays with numpy.savez)"):
         _check_size(path)
         with np.load(path, allow_pickle=False) as file:
             return {name: _checked_array(name, array) for name, array in file.items()}

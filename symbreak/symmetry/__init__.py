@@ -12,7 +12,7 @@ from symbreak.symmetry._breaking import (
     ProximityBreaking,
 )
 from symbreak.symmetry._draws import align_draws
-from symbreak.symmetry._operators import SignedPermutation, flip, replicas, swap, symmetries
+from symbreak.symmetry._operators import flip, replicas, swap, symmetries
 
 __all__ = [
     "BREAKINGS",
@@ -22,7 +22,6 @@ __all__ = [
     "InvariantBreaking",
     "NoBreaking",
     "ProximityBreaking",
-    "SignedPermutation",
     "align",
     "align_draws",
     "canonical",

@@ -2,12 +2,11 @@
 
 from symbreak.training._committee import join
 from symbreak.training._evolve import evolve
-from symbreak.training._record import Progress, RunRecord
+from symbreak.training._record import RunRecord
 from symbreak.training._run import Run
 from symbreak.training._train import polish, train
 
 __all__ = [
-    "Progress",
     "Run",
     "RunRecord",
     "evolve",

@@ -18,7 +18,8 @@ from symbreak import load_problem
 from symbreak.analysis import problem_chart, write_report
 from symbreak.analysis._figures import Figures
 from symbreak.analysis._words import summary_sentences, warning_sentences
-from symbreak.experiments import Store, StudySpec, execute, run_study, write_archive
+from symbreak.experiments import Store, StudySpec, execute, run_study
+from symbreak.experiments._archive import write_archive
 from tests.cli.shell import symbreak_here
 
 EVIL = "<script>alert(1)</script>\\u001b[31m\\u2028[/x]"  # as TOML spells it

@@ -443,12 +443,7 @@ def test_tables_fit_a_narrow_terminal(folder):
         lines = symbreak_here("inspect", folder / "house.json", columns=columns).stdout.splitlines()
         assert max(map(len, lines)) <= columns
         text = " ".join(" ".join(lines).split())
-        for part in (
-            "2-3-1, tanh neurons",
-            "method auto",
-            "hidden 1 \u25cf \u25cf \u25cf 3",
-            NASTY,
-        ):
+        for part in ("2-3-1, tanh neurons", "method auto", NASTY):
             assert part in text
 
 
@@ -462,7 +457,6 @@ def test_inspect_leaves_out_what_is_too_much_for_a_terminal(tmp_path):
     assert "nan" not in said
     text = run("inspect", tmp_path / "wide.json")
     assert "and 5 inputs that matter less" in text
-    assert text.count("\u22ef") == 1  # inputs, of which sixteen would be drawn
 
 
 def test_exports_give_the_numbers_of_the_model(folder):
@@ -516,7 +510,7 @@ def test_a_hostile_model_ends_with_a_reason_and_code_2(folder):
     path.write_text(json.dumps({**facts, "net": [2, 10**9, 1]}))
     result = symbreak_here("predict", path, folder / "house.csv")
     assert result.returncode == 2
-    assert "is no model file: net must be at most" in " ".join(result.stderr.split())
+    assert "is no model file: a topology needs" in " ".join(result.stderr.split())
     names = ["[/red]\x1b[31m", "\ud800"]
     path.write_text(json.dumps({**facts, "feature_names": names, "origin": {"[/x]": "[/y]\x07"}}))
     result = symbreak_here("inspect", path)

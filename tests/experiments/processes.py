@@ -4,7 +4,8 @@ import subprocess
 import sys
 import time
 
-from symbreak.experiments import Store, StoreError, check_store
+from symbreak.experiments import Store, StoreError
+from symbreak.experiments._maintenance import check_store
 
 DEADLINE = 300
 

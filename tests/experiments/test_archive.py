@@ -8,16 +8,8 @@ import pytest
 
 from symbreak.analysis import Results
 from symbreak.analysis._targets import evaluations_to_targets, target_table
-from symbreak.experiments import (
-    Archive,
-    Store,
-    StoreError,
-    StudySpec,
-    execute,
-    open_results,
-    write_archive,
-)
-from symbreak.experiments._archive import CURVE_STEP
+from symbreak.experiments import Archive, Store, StoreError, StudySpec, execute, open_results
+from symbreak.experiments._archive import CURVE_STEP, write_archive
 from tests.cli.shell import symbreak_here
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -12,8 +12,9 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from symbreak.experiments import Store, StoreError, StudySpec, check_store, execute, run_study
+from symbreak.experiments import Store, StoreError, StudySpec, execute, run_study
 from symbreak.experiments._errors import CheckpointError
+from symbreak.experiments._maintenance import check_store
 
 TEXT = """
 problems = ["syn5"]

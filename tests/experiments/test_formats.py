@@ -11,15 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from symbreak.experiments import (
-    Store,
-    StoreError,
-    StudySpec,
-    _columns,
-    _database,
-    check_store,
-    execute,
-)
+from symbreak.experiments import Store, StoreError, StudySpec, _columns, _database, execute
+from symbreak.experiments._maintenance import check_store
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

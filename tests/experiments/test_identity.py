@@ -7,8 +7,9 @@ import pytest
 
 from symbreak._support.random import stream
 from symbreak.analysis import Results
-from symbreak.experiments import Store, StoreError, StudySpec, execute, merge_stores
+from symbreak.experiments import Store, StoreError, StudySpec, execute
 from symbreak.experiments._identity import facts_of
+from symbreak.experiments._maintenance import merge_stores
 from symbreak.experiments._spec import problem_of
 
 STUDY = """

@@ -7,18 +7,10 @@ import numpy as np
 import pytest
 
 from symbreak import train
-from symbreak.experiments import (
-    Store,
-    StoreError,
-    StudySpec,
-    _columns,
-    check_store,
-    export_csv,
-    export_ioh,
-    merge_stores,
-)
-from symbreak.experiments._archive import file_name
+from symbreak.experiments import Store, StoreError, StudySpec, _columns
+from symbreak.experiments._archive import export_csv, export_ioh, file_name
 from symbreak.experiments._frames import NAMES
+from symbreak.experiments._maintenance import check_store, merge_stores
 
 TEXT = """
 problems = ["syn5", "two-circles"]

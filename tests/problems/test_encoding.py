@@ -16,7 +16,8 @@ from symbreak import Problem, train
 from symbreak.cli._predict import choose_inputs, inputs_of
 from symbreak.export import to_c, to_excel, to_latex, to_onnx, to_python
 from symbreak.models import Model
-from symbreak.problems import Encoding, read_problem, read_table
+from symbreak.problems import read_problem, read_table
+from symbreak.problems._encoding import Encoding
 from tests.cli.shell import symbreak_here
 
 #: How columns of files may look.

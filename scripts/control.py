@@ -160,9 +160,8 @@ def speed() -> str:
         rate = f"{row['evaluations a second']:,.0f}"
         lines.append(f"| CartPole, evaluations a second, {row['search']} | {rate} | |")
     for row in benchmark("fitness", "Two processes"):
-        what = (
-            f"two processes, a fitness of 1 ms, populations of {row['population']}: times as fast"
-        )
+        by = f" ({row['executor']})" if "executor" in row else ""
+        what = f"two processes{by}, 1 ms each, populations of {row['population']}: times as fast"
         lines.append(f"| {what} | {row['times as fast']:.2f} | at least {row['at least']} |")
     return "\n".join(lines)
 

@@ -64,10 +64,19 @@ class Environment:
         for space, what in ((seen, "observations"), (done, "actions")):
             if not isinstance(space, spaces.Box | spaces.Discrete):
                 raise ValueError(f"{what} of {self.name} must be Box or Discrete, got {space}.")
+        # In attributes, since wrappers look for their spaces in what they wrap, every time.
         self._levels = int(seen.n) if isinstance(seen, spaces.Discrete) else 0
-        self._discrete = isinstance(done, spaces.Discrete)
+        self._first_level = int(seen.start) if self._levels else 0
         self.n_inputs = self._levels or int(np.prod(seen.shape))
-        self.n_outputs = int(done.n) if self._discrete else int(np.prod(done.shape))
+        self._first_action = int(done.start) if isinstance(done, spaces.Discrete) else None
+        if self._first_action is not None:
+            self.n_outputs = int(done.n)
+            return
+        self.n_outputs, self._shape, self._kind = int(np.prod(done.shape)), done.shape, done.dtype
+        low, high = done.low.astype(np.float64), done.high.astype(np.float64)
+        self._bounded = np.isfinite(low) & np.isfinite(high)
+        self._low, self._high = low, high
+        self._half = np.where(self._bounded, high - low, 0) / 2
 
     @property
     def env(self) -> Any:
@@ -96,21 +105,18 @@ class Environment:
     def observation(self, seen: Any) -> Array:
         """What a network sees of an observation."""
         if self._levels:
-            return np.eye(self._levels)[int(seen) - int(self.env.observation_space.start)]
+            return np.eye(self._levels)[int(seen) - self._first_level]
         return np.asarray(seen, dtype=np.float64).ravel()
 
     def action(self, said: Array) -> Any:
         """The action for what a network says (q,)."""
-        space = self.env.action_space
-        if self._discrete:
-            return int(np.argmax(said)) + int(space.start)
-        said = said.reshape(space.shape)
-        low, high = space.low.astype(np.float64), space.high.astype(np.float64)
-        bounded = np.isfinite(low) & np.isfinite(high)
-        middle, half = np.where(bounded, low, 0), np.where(bounded, high - low, 0)
-        inside = middle + half * (np.tanh(said) + 1) / 2
-        action = np.where(bounded, inside, np.clip(said, low, high))
-        return action.astype(space.dtype)
+        if self._first_action is not None:
+            return int(said.argmax()) + self._first_action
+        said = said.reshape(self._shape)
+        inside = self._low + self._half * (np.tanh(said) + 1)
+        if not self._bounded.all():
+            inside = np.where(self._bounded, inside, np.clip(said, self._low, self._high))
+        return inside.astype(self._kind)
 
     def scaling(self) -> Scaling:
         """Mean and deviation of observations, seen by random actions; 0 and 1 where there are few.

@@ -58,6 +58,7 @@ MOMENTS = {
         "",
     ),
     "sizes": ({"FOLDS": 2, "METHODS": ("linear",)}, "run --data ethanol --methods linear"),
+    "spread": ({"BUDGET": 200, "PROBLEMS": ("acrobot",)}, "--repeats 1"),
     "tables": ({"FOLDS": 2, "NET": (2,), "METHODS": ("symbreak",)}, "run --data tips --repeats 1"),
     "time_to_target": (
         {"WARM_UP": 0.01, "PATIENCE": 0.1},

@@ -275,15 +275,21 @@ def _time_limit(seconds: float | None) -> AbstractContextManager[None]:
     return _timed(seconds)
 
 
+class _TimeIsUp(BaseException):  # noqa: N818
+    """No Exception, since a simulator may catch those, and go on."""
+
+
 @contextmanager
 def _timed(seconds: float) -> Iterator[None]:
     def end(number: int, frame: object) -> None:
-        raise TimeoutError(f"it took longer than {seconds:g} s")
+        raise _TimeIsUp
 
     before = signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
+    except _TimeIsUp:
+        raise TimeoutError(f"it took longer than {seconds:g} s") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -275,7 +275,7 @@ def _time_limit(seconds: float | None) -> AbstractContextManager[None]:
     return _timed(seconds)
 
 
-class _TimeIsUp(BaseException):  # noqa: N818
+class _TimeIsUp(BaseException):
     """No Exception, since a simulator may catch those, and go on."""
 
 

@@ -11,24 +11,22 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.reduction import recv_handle, send_handle
+from multiprocessing.process import BaseProcess
 from queue import Empty, SimpleQueue
 from types import ModuleType, TracebackType
-from typing import Any, ClassVar, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from symbreak._support.compile import load_compiler
-
-#: What a fork server loads: all that runs and trainings need.
-LOADED = "symbreak.experiments._run"
+#: All that runs and trainings need.
+FOR_RUNS = "symbreak.experiments._preload"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,70 +49,31 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
 
 
+#: For starts and ends of processes, of which ``multiprocessing`` keeps one book for all threads.
+_book = threading.Lock()
+#: A process that was forked from the one that loaded this cannot use its fork server.
+_loaded_by = os.getpid()
+
+
 @contextmanager
 def detached_start() -> Iterator[None]:
-    """Start processes that neither hear Ctrl-C nor import the user's script.
+    """Start processes that neither hear Ctrl-C nor import the user's script; one thread at a time.
 
     Ctrl-C is for the process that starts them: they inherit a signal mask that keeps it from them
     (on Windows, which has none, they must ignore it themselves). And they do not need the script,
     which may have no guard against being run again, or come from standard input.
     """
-    with _masked_interrupts(), _interrupts_afterwards(), _without_script():
-        yield
-
-
-class _Hidden:
-    """The user's script while processes are started, perhaps by several threads."""
-
-    lock = threading.Lock()
-    depth = 0
-    script: ModuleType
-
-
-@contextmanager
-def _without_script() -> Iterator[None]:
-    """Start processes that do not import the user's script."""
-    with _Hidden.lock:
-        if not _Hidden.depth:
-            _Hidden.script = sys.modules["__main__"]
-            sys.modules["__main__"] = ModuleType("__main__")
-        _Hidden.depth += 1
-    try:
-        yield
-    finally:
-        with _Hidden.lock:
-            _Hidden.depth -= 1
-            if not _Hidden.depth:
-                sys.modules["__main__"] = _Hidden.script
-
-
-@contextmanager
-def _masked_interrupts() -> Iterator[None]:
-    if sys.platform == "win32":
-        yield
-        return
-    resource_tracker.ensure_running()  # now, since it takes the mask off when it starts
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-@contextmanager
-def _interrupts_afterwards() -> Iterator[None]:
-    """Hold Ctrl-C back until processes have started; other threads hear it in spite of the mask."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.set())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if came.is_set():
-            signal.raise_signal(signal.SIGINT)
+    with _book:
+        if sys.platform != "win32":
+            resource_tracker.ensure_running()  # now, since it takes the mask off when it starts
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = script
+            if sys.platform != "win32":
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 class WorkerDiedError(RuntimeError):
@@ -128,8 +87,7 @@ class _Call(NamedTuple):
 
 class _Worker(NamedTuple):
     pipe: Connection
-    kill: Callable[[], object]
-    wait: Callable[[], int | None]  # for its end; its exit code, if that is known
+    process: BaseProcess
 
 
 class WorkerProcesses(Executor):
@@ -146,9 +104,11 @@ class WorkerProcesses(Executor):
 
     Args:
         max_workers: Processes, started as they are needed; 0 means one per core.
+        loaded: The module with what they need; the first executor's is loaded once for all.
     """
 
-    def __init__(self, max_workers: int = 0) -> None:
+    def __init__(self, max_workers: int = 0, loaded: str = FOR_RUNS) -> None:
+        self._loaded = loaded
         self._max_workers = max_workers or os.cpu_count() or 1
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []  # one for each process, which it talks to
@@ -190,7 +150,8 @@ class WorkerProcesses(Executor):
         with self._lock:
             self._killed = True
             for worker in self._workers:
-                worker.kill()
+                with suppress(ProcessLookupError):  # process.kill() needs a fork server that lives
+                    os.kill(worker.process.pid or 0, getattr(signal, "SIGKILL", signal.SIGTERM))
         self.shutdown()
 
     def __exit__(
@@ -240,124 +201,41 @@ class WorkerProcesses(Executor):
         return worker
 
     def _start(self) -> _Worker:
-        with self._lock:
+        forks = sys.platform == "linux" and os.getpid() == _loaded_by
+        context: Any = multiprocessing.get_context("forkserver" if forks else "spawn")
+        if forks:  # from a process that has loaded what workers need, in milliseconds
+            context.set_forkserver_preload([self._loaded])
+        pipe, theirs = multiprocessing.Pipe()
+        process = context.Process(target=_work, args=(theirs, dict(os.environ)), daemon=True)
+        with self._lock, theirs, detached_start():
             if self._killed:
                 raise RuntimeError("the executor was shut down.")
-            worker = _ForkServer.new_worker() if sys.platform == "linux" else _spawn(_work)
+            try:
+                process.start()
+            except (EOFError, ConnectionError):  # the fork server was killed just now
+                time.sleep(0.1)
+                process.start()  # by another one
+            worker = _Worker(pipe, process)
             self._workers.add(worker)
-            return worker
+        return worker
 
     def _end(self, worker: _Worker) -> int | None:
-        """Let a worker end, or know that it has; its exit code."""
+        """Let a worker end, or know that it has; its exit code, 255 if nobody knows."""
         worker.pipe.close()
         with self._lock:
             self._workers.discard(worker)  # first, since its number may be another's afterwards
-        return worker.wait()
+        with _book:
+            worker.process.join()
+            return worker.process.exitcode
 
 
-def _spawn(life: Callable[[Connection], object]) -> _Worker:
-    """A fresh process."""
-    context = multiprocessing.get_context("spawn")
-    pipe, theirs = context.Pipe()
-    process = context.Process(target=life, args=(theirs,), daemon=True)
-    with detached_start(), theirs:
-        process.start()
-
-    def wait_for_end() -> int | None:
-        process.join()
-        return process.exitcode
-
-    return _Worker(pipe, process.kill, wait_for_end)
-
-
-class _ForkServer:
-    """A process that has loaded what workers need, once, and forks them in milliseconds.
-
-    It computes nothing and has no threads but those of BLAS, which ends its own before a fork. It
-    stays as long as the process that has started it, for all its executors.
-    """
-
-    lock = threading.Lock()
-    last: ClassVar[_ForkServer | None] = None
-
-    def __init__(self) -> None:
-        self._owner = os.getpid()
-        self._lock = threading.Lock()
-        self._process = _spawn(_serve_forks)  # once it is let go, its workers take us for dead
-
-    @classmethod
-    def new_worker(cls) -> _Worker:
-        """A worker of the last server; of another one if that was killed, or is a parent's."""
-        with cls.lock:
-            if cls.last is not None and cls.last._owner == os.getpid():
-                with suppress(EOFError, ConnectionError):
-                    return cls.last._fork()
-            server = cls.last = cls()
-            return server._fork()
-
-    def _fork(self) -> _Worker:
-        pipe, theirs = multiprocessing.Pipe()
-        with theirs:
-            pid = self._ask((sys.path, dict(os.environ)), theirs)
-
-        def kill() -> None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-        def wait_for_end() -> int | None:
-            with suppress(EOFError, OSError):  # the server was killed as well
-                return self._ask(pid)
-            return None
-
-        return _Worker(pipe, kill, wait_for_end)
-
-    def _ask(self, request: object, handed: Connection | None = None) -> int:
-        with self._lock:
-            self._process.pipe.send(request)
-            if handed is not None:
-                send_handle(self._process.pipe, handed.fileno(), None)
-            answer = self._process.pipe.recv()
-        if isinstance(answer, OSError):
-            raise answer
-        return int(answer)
-
-
-def _serve_forks(requests: Connection) -> None:
-    """A fork server's life: begin a worker whenever it is asked, or say how one has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    import_module(LOADED)
-    load_compiler()
-    with suppress(EOFError, OSError):  # nobody is left to ask
-        while True:
-            request = requests.recv()
-            if isinstance(request, int):
-                requests.send(os.waitstatus_to_exitcode(os.waitpid(request, 0)[1]))
-            else:
-                requests.send(_forked(requests, *request))
-    os._exit(0)
-
-
-def _forked(requests: Connection, path: list[str], environment: dict[str, str]) -> int | OSError:
-    """The number of a new worker, which is like a fresh process but for what it has loaded."""
-    with Connection(recv_handle(requests)) as pipe:
-        try:
-            pid = os.fork()
-        except OSError as error:  # such as one process too many
-            return error
-        if pid:
-            return pid
-        requests.close()
-        sys.path[:] = path
-        os.environ.clear()
-        os.environ.update(environment)
-        np.random.seed()  # noqa: NPY002  (functions of users may draw from it)
-        _work(pipe)
-
-
-def _work(pipe: Connection) -> NoReturn:
+def _work(pipe: Connection, environment: dict[str, str]) -> NoReturn:
     """A worker's life: do calls until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is its parent's
     end_with_parent()
+    os.environ.clear()  # it may be that of an earlier moment
+    os.environ.update(environment)
+    np.random.seed()  # noqa: NPY002  (functions of users may draw from it)
     with suppress(EOFError, OSError):  # no more calls, or the parent is gone
         while True:
             pipe.send_bytes(_answer(pipe.recv_bytes()))

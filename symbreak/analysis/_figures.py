@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 
 import altair as alt
@@ -16,7 +14,7 @@ import vl_convert
 
 from symbreak._support.checks import shown
 from symbreak._support.words import CHART_FORMATS
-from symbreak._support.workers import detached_start, end_with_parent
+from symbreak._support.workers import WorkerProcesses
 from symbreak._support.writing import write_bytes
 
 FORMATS = tuple(name[1:] for name in CHART_FORMATS if name != ".html")
@@ -89,13 +87,9 @@ def check_formats(formats: Sequence[str]) -> tuple[str, ...]:
     return tuple(formats)
 
 
-@contextmanager
-def drawing_processes() -> Iterator[ProcessPoolExecutor]:
+def drawing_processes() -> WorkerProcesses:
     """Processes to draw with; they load what they need while this one reads the store."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    with ProcessPoolExecutor(mp_context=context, initializer=end_with_parent) as pool:
-        with detached_start():
-            for _ in range(os.cpu_count() or 1):
-                pool.submit(os.getpid)
-        yield pool
+    pool = WorkerProcesses(loaded=__name__)
+    for _ in range(os.cpu_count() or 1):
+        pool.submit(os.getpid)
+    return pool

@@ -10,7 +10,7 @@ an assignment of one array to another.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -19,14 +19,7 @@ from numba.extending import intrinsic, overload
 from symbreak._activations import ACTIVATIONS
 from symbreak._support.checks import Array, IntArray
 from symbreak._support.compile import compiled
-from symbreak.network import (
-    CLASS_SCALE,
-    MIN_OVER_ROUNDING,
-    PENALTY,
-    ROUNDING,
-    SHIFT_SHARE,
-    Rescale,
-)
+from symbreak.network import CLASS_SCALE, MIN_OVER_ROUNDING, ROUNDING, SHIFT_SHARE
 
 #: Samples that pass through all hidden layers together, so that they stay in the L1 cache.
 SAMPLE_BLOCK = 512
@@ -38,8 +31,10 @@ _compiled = compiled(fastmath={"contract"}, error_model="numpy")
 # "reassoc" lets a sum over samples run in vector lanes; a test compares it with 60 digits.
 _compiled_sum = compiled(fastmath={"contract", "reassoc"}, error_model="numpy")
 
-RESCALES = {name: code for code, name in enumerate(get_args(Rescale))}  # for compiled code
+RESCALES = {"unit": 0, "radius": 1, "none": 2}  # for compiled code
 _RADIUS, _NONE = RESCALES["radius"], RESCALES["none"]
+#: Price of leaving the feasible ball, per unit of length (Section 6).
+PENALTY = 50.0
 #: The activations that ``activate`` knows.
 COMPILED = tuple(ACTIVATIONS.values())
 _TANH, _SIN, _SOFTSIGN, _LOGISTIC, _RELU = (row.code for row in COMPILED)
@@ -327,7 +322,7 @@ def _tanh_sum_of_squares(residuals: Array, YT: Array, roots: Array, weighted: bo
 def feasible(theta: Array, rescale: int, out: Array) -> float:
     """Write the vector to evaluate into ``out`` and return the penalty (paper-notes 1).
 
-    Twin: ``network.feasible``.
+    Without a ball only a vector whose length overflows has a penalty, an infinite one.
     """
     total = 0.0
     for i in range(len(theta)):
@@ -396,7 +391,7 @@ def errors_into(
 
     XT (N_1, K padded) and YT (q, K padded) with zeros behind K, where there is room for a ridge of
     ``sizes[-2]`` entries if there is one; roots (K,) of sample weights; ping, pong and W (columns
-    of A, the output bias's if wanted, q; K padded) are scratch. Twin: ``network.error``.
+    of A, the output bias's if wanted, q; K padded) are scratch. Twin: ``tests/reference.py``.
     """
     theta, rounding, products = np.empty(population.shape[1]), np.empty(len(W)), np.empty(len(W))
     n, q, K = sizes[-2], sizes[-1], objective.n_samples

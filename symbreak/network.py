@@ -1,13 +1,12 @@
 """The network in readable NumPy: forward pass and output least squares (Section 2).
 
-The slow twin of ``_kernels.py``, and what computes a winner's output weights and predictions.
+What computes a winner's output weights and predictions; searches use ``_kernels.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 
@@ -16,13 +15,8 @@ from symbreak.topology import Topology
 
 __all__ = ["outputs"]
 
-Rescale = Literal["unit", "radius", "none"]
-OutputError = Literal["linear", "tanh"]
-
 #: Class targets are fitted at 20, since tanh(20) is 1 (Section 2).
 CLASS_SCALE = 20.0
-#: Price of leaving the feasible ball, per unit of length (Section 6).
-PENALTY = 50.0
 #: Rounding errors of hidden outputs, relative to their size.
 ROUNDING = 2.0**-52
 #: A column of hidden outputs must keep more than so many times its rounding errors.
@@ -33,21 +27,6 @@ BLOCK = 2**21
 #: from the mean of its inputs is no less plausible than one that bends there: with the whole ridge
 #: R2 on the table cpus was 0.832, with a tenth 0.846, with a hundredth 0.845 (2026-11).
 SHIFT_SHARE = 0.1
-
-
-def feasible(theta: Array, rescale: Rescale = "unit") -> tuple[Array, float]:
-    """The vector at which ``theta`` is evaluated, and its penalty (paper-notes 1).
-
-    Inside the ball of radius ``sqrt D`` these are ``theta`` itself and 0. With ``"none"`` there is
-    no ball; only a vector whose length overflows has a penalty, an infinite one.
-    """
-    norm, radius = float(np.linalg.norm(theta)), float(np.sqrt(theta.size))
-    if rescale == "none":
-        return theta.copy(), 0.0 if norm < np.inf else np.inf
-    if norm <= radius:
-        return theta.copy(), 0.0
-    length = 1.0 if rescale == "unit" else radius
-    return length * (theta / norm), PENALTY * (norm - radius)
 
 
 def hidden_outputs(theta: Array, topology: Topology, X: Array, *, shift: bool = False) -> Array:
@@ -227,7 +206,7 @@ def ridge(
 
 
 def outputs_error(
-    outputs: Array, Y: Array, output_error: OutputError, scale: float, weights: Array | None
+    outputs: Array, Y: Array, output_error: str, scale: float, weights: Array | None
 ) -> float:
     """Mean squared error of outputs (K, q) that were fitted to ``scale * Y``.
 
@@ -237,32 +216,6 @@ def outputs_error(
     if output_error == "tanh":
         return mean_square(np.tanh(outputs) - Y, weights)
     return mean_square(outputs / scale - Y, weights)
-
-
-def error(
-    theta: Array,
-    topology: Topology,
-    X: Array,
-    Y: Array,
-    *,
-    rescale: Rescale = "unit",
-    output_error: OutputError = "linear",
-    output_shift: bool = False,
-    weights: Array | None = None,
-    alpha: float = 0.0,
-) -> float:
-    """What the search minimises: fit error, ridge and penalty; infinite if not finite."""
-    evaluated, penalty = feasible(theta, rescale)
-    A = hidden_outputs(evaluated, topology, X, shift=output_shift)
-    if not np.isfinite(A).all():
-        return float("inf")
-    scale = CLASS_SCALE if output_error == "tanh" else 1.0
-    V = fit_output_weights(A, scale * Y, weights, alpha, shift=output_shift)
-    total = penalty + outputs_error(A @ V, Y, output_error, scale, weights)
-    if alpha > 0:
-        total_weight = len(X) if weights is None else weights.sum()
-        total += ridge(evaluated, topology, V / scale, alpha, total_weight, shift=output_shift)
-    return total if np.isfinite(total) else float("inf")
 
 
 def evaluation_cost(topology: Topology, n_samples: int) -> int:

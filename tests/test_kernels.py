@@ -156,17 +156,17 @@ def random_problem(topology, rng, n_samples=40, **settings):
 
 
 def twin_errors(population, problem):
+    train, topology = problem.train, problem.topology
     return np.array(
         [
-            network.error(
-                theta,
-                problem.topology,
-                problem.train.X,
-                problem.train.y,
-                rescale=problem.rescale,
+            reference.error(
+                *(theta, topology.sizes, train.X, train.y),
+                task=problem.task,
                 output_error=problem.output_error,
                 output_shift=problem.output_shift,
-                weights=problem.train.weights,
+                rescale=problem.rescale,
+                activation=topology.activation.name,
+                weights=train.weights,
                 alpha=problem.alpha,
             )
             for theta in population
@@ -206,31 +206,28 @@ def test_errors_equal_the_twins_where_the_fit_is_well_conditioned(
     problem = random_problem(topology, rng, **options)
     train = problem.train
     population = rng.normal(scale=1.2, size=(4, topology.dim))  # some outside the ball
-    errors = LeastSquares(problem)(population)
-    expected = twin_errors(population, problem)
     well_conditioned = []
     for theta in population:
-        evaluated, _ = network.feasible(theta, rescale)
+        evaluated, _ = reference.feasible(theta, rescale)
         A = network.hidden_outputs(evaluated, topology, train.X, shift=output_shift)
         A, _ = network.weighted_rows(A, train.y, train.weights, alpha, shift=output_shift)
         well_conditioned.append(np.linalg.cond(A) <= 1e4)
     assume(any(well_conditioned))
-    for i in np.flatnonzero(well_conditioned):
-        slow = reference.error(
-            population[i],
-            topology.sizes,
-            train.X,
-            train.y,
-            task=problem.task,
-            output_error=problem.output_error,
-            output_shift=output_shift,
-            rescale=rescale,
-            activation=topology.activation.name,
-            weights=train.weights,
-            alpha=alpha,
-        )
-        assert errors[i] == pytest.approx(expected[i], rel=1e-9)
-        assert errors[i] == pytest.approx(slow, rel=1e-8)
+    fit = population[well_conditioned]
+    assert LeastSquares(problem)(fit) == pytest.approx(twin_errors(fit, problem), rel=1e-8)
+
+
+@pytest.mark.parametrize("rescale", ["unit", "radius", "none"])
+@pytest.mark.parametrize("length", [0.5, 1.5])
+def test_the_feasible_vector_and_its_penalty_are_the_papers(rescale, length):
+    theta = np.array([1.0, -2.0, 2.0, 4.0]) / 5  # length 1; the ball has radius 2
+    vector = np.empty(4)
+    penalty = _kernels.feasible(2 * length * theta, _kernels.RESCALES[rescale], vector)
+    expected = reference.feasible(2 * length * theta, rescale)
+    assert vector == pytest.approx(expected[0])
+    assert penalty == pytest.approx(expected[1])
+    if length < 1 or rescale == "none":
+        assert vector.tolist() == (2 * length * theta).tolist()
 
 
 @pytest.mark.parametrize("output_shift", [False, True])
@@ -303,7 +300,7 @@ def test_errors_of_degenerate_networks_equal_sixty_digits(case):
     )
     theta = degenerate_networks()[case].ravel()
     if np.linalg.norm(theta) > np.sqrt(theta.size):  # the saturated one
-        theta, _ = network.feasible(theta, "radius")
+        theta, _ = reference.feasible(theta, "radius")
     A = hidden_of_kernel(theta, problem)
     exact = reference.exact_residual(A, problem.train.y)
     (error,) = LeastSquares(problem)(theta[None])
@@ -322,7 +319,7 @@ def test_errors_of_replicas_are_equal_and_of_flipped_ones_bit_identical(topology
     evaluate = LeastSquares(problem)
     theta = rng.normal(size=topology.dim)
     (error,) = evaluate(theta[None])
-    evaluated, _ = network.feasible(theta, "unit")
+    evaluated, _ = reference.feasible(theta, "unit")
     A = network.hidden_outputs(evaluated, topology, problem.train.X)
     assume(np.linalg.cond(A) <= 1e5)
     assert evaluate(replicas(theta, topology)) == pytest.approx(error, rel=1e-9)

@@ -33,22 +33,6 @@ def test_a_complete_network_is_a_solved_one_with_its_output_weights(topology, se
         network.outputs(part, hidden, X)
 
 
-@pytest.mark.parametrize("rescale", ["unit", "radius", "none"])
-@pytest.mark.parametrize("length", [0.5, 1.5])
-def test_the_feasible_vector_and_its_penalty_are_the_papers(rescale, length):
-    theta = np.array([1.0, -2.0, 2.0, 4.0]) / 5  # length 1; the ball has radius 2
-    vector, penalty = network.feasible(2 * length * theta, rescale)
-    if length < 1 or rescale == "none":
-        assert penalty == 0
-        assert vector.tolist() == (2 * length * theta).tolist()
-    else:
-        assert penalty == pytest.approx(50 * (3 - 2))
-        assert vector == pytest.approx(theta if rescale == "unit" else 2 * theta)
-    expected = reference.feasible(2 * length * theta, rescale)
-    assert vector == pytest.approx(expected[0])
-    assert penalty == pytest.approx(expected[1])
-
-
 def test_columns_that_are_only_rounding_errors_are_dependent():
     rng = np.random.default_rng(0)
     base, small = rng.normal(size=(50, 1)), rng.normal(size=(50, 4))

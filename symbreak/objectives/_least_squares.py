@@ -6,7 +6,8 @@ import math
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property
+from dataclasses import replace
+from functools import cache, cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,12 +45,11 @@ SAME, EXACT = 0.3, 1e-6
 
 def check_threads(threads: int) -> int:
     """Return a number of threads; 0 is one per core."""
-    n = check_count("threads", threads, 0) or os.cpu_count() or 1
-    if n > MAX_THREADS:
+    if check_count("threads", threads, 0) > MAX_THREADS:
         raise ValueError(
             f"threads must be at most {MAX_THREADS:,}, got {threads:,}; 0 is one per core."
         )
-    return n
+    return int(threads) or os.cpu_count() or 1
 
 
 class LeastSquares(Objective):
@@ -73,32 +73,39 @@ class LeastSquares(Objective):
 
     can_polish = True
 
-    def __init__(self, problem: Problem, *, threads: int = 1) -> None:
+    def __init__(self, problem: Problem, *, threads: int = 1, ridge: Ridge | None = None) -> None:
         check_kind("problem", problem, Problem, "as load_problem makes")
         self.threads = check_threads(threads)
+        topology, train = problem.topology, problem.train
         check_memory(
-            f"{self.threads:,} evaluations at a time of a {problem.topology} network on "
-            f"{len(problem.train):,} samples",
+            f"{self.threads:,} evaluations at a time of a {topology} network on "
+            f"{len(train):,} samples",
             self.threads * _scratch_bytes(problem),
             "use fewer threads or samples, or a smaller network",
         )
         prepare_kernels()
-        self.problem, self.topology, self.name = problem, problem.topology, problem.name
+        self.problem, self.topology, self.name = problem, topology, problem.name
         if problem.description:  # one that others know by its name
             self.origin = {"problem": problem.name}
         self.max_evaluations = problem.max_evaluations
         self.validates, self.tests = problem.validation is not None, problem.test is not None
-        self.cost = network.evaluation_cost(problem.topology, len(problem.train))
-        self._sizes = np.array(problem.topology.sizes)
-        weights = problem.train.weights
-        self._roots = np.ones(len(problem.train)) if weights is None else np.sqrt(weights)
-        self._set_ridge(problem.ridge)
+        self.cost = network.evaluation_cost(topology, len(train))
+        shift = problem.output_shift
+        self.iteration_cost = jacobian_cost(topology, len(train), output_shift=shift)
+        #: What targets are multiplied by before output weights are fitted (Section 2).
+        self.class_scale = network.CLASS_SCALE if problem.classes else 1.0
+        self._sizes = np.array(topology.sizes)
+        self._roots = np.ones(len(train)) if train.weights is None else np.sqrt(train.weights)
+        self._set_ridge(problem.ridge if ridge is None else ridge)
         self._begin_process()
 
     def _set_ridge(self, ridge: Ridge) -> None:
-        self.ridge = ridge
+        self.ridge, self.alpha, self.sets_ridge = ridge, ridge.alpha, ridge.sets_itself
         self._objective = _objective(self.problem, ridge.alpha)
         n_ridge = self.topology.hidden[-1] if ridge.alpha > 0 else 0
+        if getattr(self, "_n_ridge", None) == n_ridge:
+            return  # arrays of this size are there
+        self._n_ridge = n_ridge
         self._XT = _sample_rows(self.problem.train.X, n_ridge)
         self._YT = _sample_rows(self.problem.train.y, n_ridge)
         self._scratch = [self._new_scratch() for _ in range(self.threads)]
@@ -108,26 +115,13 @@ class LeastSquares(Objective):
         self.linearisation  # noqa: B018  (made now, it is shared)
         other = LeastSquares.__new__(LeastSquares)  # copy.copy would make it anew
         other.__dict__.update(self.__dict__)
-        if alpha > 0 and self.alpha > 0:
-            other.ridge, other._objective = Ridge(alpha), _objective(self.problem, alpha)
-        else:
-            other._set_ridge(Ridge(alpha))
+        other._set_ridge(Ridge(alpha))
         return other
 
     @property
     def digest(self) -> str:  # type: ignore[override]
         """That of the problem."""
         return self.problem.digest
-
-    @property
-    def alpha(self) -> float:  # type: ignore[override]
-        """The ridge."""
-        return self.ridge.alpha
-
-    @property
-    def sets_ridge(self) -> bool:  # type: ignore[override]
-        """Whether polishes set the ridge."""
-        return self.ridge.sets_itself
 
     @cached_property
     def units(self) -> Array | None:  # type: ignore[override]
@@ -148,18 +142,13 @@ class LeastSquares(Objective):
         """The problem's own."""
         return self.problem.population_size.get(family)
 
-    @property
-    def iteration_cost(self) -> int:  # type: ignore[override]
-        """That of a Jacobian and the step it gives."""
-        shift = self.problem.output_shift
-        return jacobian_cost(self.topology, len(self.problem.train), output_shift=shift)
-
     def for_thread(self) -> LeastSquares:
         """Another one, with scratch of its own."""
-        return _made_again(self.problem, 1, self.ridge)
+        return LeastSquares(self.problem, ridge=self.ridge)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _made_again, (self.problem, self.threads, self.ridge)
+        made_again = partial(LeastSquares, threads=self.threads, ridge=self.ridge)
+        return made_again, (self.problem,)
 
     def check_polish(self) -> None:
         """Refuse errors that are no least squares, and what would not fit the memory."""
@@ -197,19 +186,16 @@ class LeastSquares(Objective):
 
     def __call__(self, population: ArrayLike) -> Array:
         """Errors (N_p,) of a population (N_p, D)."""
-        candidates = check_population(population, self.problem.topology.dim)
+        candidates = check_population(population, self.topology.dim)
         if self._process != os.getpid():
             self._begin_process()
+        errors = np.empty(len(candidates))
         with self._lock:
-            return self._errors(candidates)
-
-    def _errors(self, candidates: Array) -> Array:
-        errors, n = np.empty(len(candidates)), self.threads
-        if self._pool is None:
-            self._fill(errors, candidates, self._scratch[0])
-        else:  # parts of an array are views of it
-            parts = np.array_split(errors, n), np.array_split(candidates, n)
-            list(self._pool.map(self._fill, *parts, self._scratch))
+            if self._pool is None:
+                self._fill(errors, candidates, self._scratch[0])
+            else:  # parts of an array are views of it
+                parts = (np.array_split(array, self.threads) for array in (errors, candidates))
+                list(self._pool.map(self._fill, *parts, self._scratch))
         return errors
 
     def _fill(self, errors: Array, candidates: Array, scratch: tuple[Array, ...]) -> None:
@@ -217,14 +203,14 @@ class LeastSquares(Objective):
         _kernels.errors_into(errors, candidates, *data, *scratch)
 
     def _new_scratch(self) -> tuple[Array, Array, Array]:
-        sizes = self.problem.topology.sizes
+        sizes = self.topology.sizes
         buffer = (max(sizes), _kernels.SAMPLE_BLOCK)
         n_columns = sizes[-2] + int(self.problem.output_shift) + sizes[-1]
         return _aligned(buffer), _aligned(buffer), _aligned((n_columns, self._XT.shape[1]))
 
     def evaluated(self, theta: ArrayLike) -> tuple[Array, float]:
         """The vector at which ``theta`` (D,) is evaluated, and its penalty."""
-        theta = check_theta(theta, self.problem.topology.dim)
+        theta = check_theta(theta, self.topology.dim)
         vector = np.empty_like(theta)
         penalty = _kernels.feasible(theta, self._objective.rescale, vector)
         return vector, float(penalty)
@@ -261,11 +247,6 @@ class LeastSquares(Objective):
             target_names=problem.target_names,
             encoding=problem.encoding,
         )
-
-    @property
-    def class_scale(self) -> float:
-        """What targets are multiplied by before output weights are fitted (Section 2)."""
-        return network.CLASS_SCALE if self.problem.classes else 1.0
 
     @one_blas_thread()
     def network_error(self, model: Model, *, with_ridge: bool = True) -> float:
@@ -307,40 +288,33 @@ class LeastSquares(Objective):
         Of one that stalled there is no signature: it was given up.
         """
         if isinstance(polisher, EvidencePolisher):
-            return self._of_evidence(polisher, error, reason)
-        if reason == "stalled" or error == np.inf:
-            return Found(theta.copy(), error, error, reason, alpha=self.alpha)
-        model = self.model(theta)
-        return Found(
-            theta=theta.copy(),
+            evidence = polisher.evidence()
+            theta, alpha, V = evidence.theta, evidence.alpha, evidence.output_weights
+            score, lost = -evidence.log_evidence, V is None
+        else:
+            theta, alpha, V, evidence = theta.copy(), self.alpha, None, None
+            score, lost = error, reason == "stalled" or error == np.inf
+        if lost:
+            return Found(theta, error, score, reason, alpha=alpha)
+        model = self.model(theta, V)
+        found = Found(
+            theta=theta,
             error=error,
-            score=error,
+            score=score,
             reason=reason,
-            output_weights=model.output_weights / self.class_scale,
-            signature=self._signature(model),
-            alpha=self.alpha,
+            output_weights=model.output_weights / self.class_scale if V is None else V,
+            signature=model.weighted_sums(self.problem.train.X[:MAX_SAMPLES]) / self.class_scale,
+            alpha=alpha,
         )
-
-    def _of_evidence(self, polisher: EvidencePolisher, error: float, reason: str) -> Found:
-        found = polisher.evidence()
-        if found.output_weights is None:
-            return Found(found.theta, error, -found.log_evidence, reason, alpha=found.alpha)
-        model = self.model(found.theta, found.output_weights)
-        return Found(
-            theta=found.theta,
+        if evidence is None:
+            return found
+        return replace(
+            found,
             error=self.network_error(model, with_ridge=False),
-            score=-found.log_evidence,
-            reason=reason,
-            output_weights=found.output_weights,
-            signature=self._signature(model),
-            alpha=found.alpha,
-            n_effective=found.n_effective,
-            noise=found.noise,
-            log_evidence=found.log_evidence,
+            n_effective=evidence.n_effective,
+            noise=evidence.noise,
+            log_evidence=evidence.log_evidence,
         )
-
-    def _signature(self, model: Model) -> Array:
-        return model.weighted_sums(self.problem.train.X[:MAX_SAMPLES]) / self.class_scale
 
     def is_same(self, better: Found, other: Found) -> bool:
         """Whether two starts ended in the same function, or both in a fit of everything.
@@ -351,14 +325,6 @@ class LeastSquares(Objective):
             return True
         difference = float(np.mean((better.signature - other.signature) ** 2))
         return bool(difference <= SAME**2 * max(better.error, np.finfo(float).tiny))
-
-
-def _made_again(problem: Problem, threads: int, ridge: Ridge) -> LeastSquares:
-    """What another process makes of it."""
-    objective = LeastSquares(problem, threads=threads)
-    if ridge != problem.ridge:
-        objective._set_ridge(ridge)
-    return objective
 
 
 def _scratch_bytes(problem: Problem) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -36,9 +35,6 @@ Role = Literal["plain", "invariant", "proximity", "exhaustive", "variant"]
 #: after a short search, again and again from new starts.
 Polish = Literal["none", "final", "restarts"]
 POLISHES = get_args(Polish)
-
-#: Arguments of an optimizer that are not settings of a method: the caller gives them.
-_GIVEN = ("self", "dim", "population_size", "max_evaluations", "breaking", "initial_population")
 
 
 @dataclass(frozen=True)
@@ -78,19 +74,10 @@ class Method:
 
     @property
     def setting_names(self) -> tuple[str, ...]:
-        """What may be set, from the constructors of the optimizer and of what it restarts."""
-        return _setting_names(self.optimizer, self.settings.get("search"))
-
-
-@cache
-def _setting_names(optimizer: type[Optimizer], search: str | None = None) -> tuple[str, ...]:
-    names: dict[str, None] = {}
-    for base in optimizer.__mro__:
-        parameters = inspect.signature(base).parameters.values() if base is not object else ()
-        names |= {p.name: None for p in parameters if p.kind is not p.VAR_KEYWORD}
-    if search is not None:
-        names |= dict.fromkeys(_setting_names(OPTIMIZERS[search]))
-    return tuple(name for name in names if name not in (*_GIVEN, "seed"))
+        """What may be set: arguments of the optimizer and of what it restarts."""
+        search = self.settings.get("search")
+        inner = () if search is None else OPTIMIZERS[search].setting_names()
+        return (*self.optimizer.setting_names(), *inner)
 
 
 #: Assignment for a search, in which exact solutions would cost more than the evaluations.

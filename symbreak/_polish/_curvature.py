@@ -15,7 +15,7 @@ import numpy as np
 
 from symbreak._polish import _step_kernels as kernels
 from symbreak._support.checks import Array, check_finite
-from symbreak._support.state import State, check_saved, saved_value
+from symbreak._support.state import State, restored, taken
 
 
 class Curvature:
@@ -25,7 +25,7 @@ class Curvature:
         in_use: Whether steps are made with ``G + S``.
     """
 
-    _saved: ClassVar = {"S": "D D", "theta": "D?", "g": "D?"}
+    _saved: ClassVar[dict[str, type | str]] = {"in_use": bool, "S": "D D", "theta": "D?", "g": "D?"}
 
     def __init__(self, dim: int) -> None:
         self.S = np.zeros((dim, dim))  # in its lower triangle, as G
@@ -58,17 +58,14 @@ class Curvature:
 
     def state(self) -> State:
         """Everything needed to continue."""
-        arrays = {name: saved_value(getattr(self, name)) for name in self._saved}
-        return {"in_use": self.in_use, **arrays}
+        return taken(self, self._saved)
 
     @classmethod
     def from_state(cls, state: State, dim: int) -> Self:
         """The curvature of ``state()``."""
-        curvature, sizes = cls(dim), {"D": dim}
-        curvature.in_use = check_saved("in_use", state["in_use"], bool, sizes)
-        for name, kind in cls._saved.items():
-            value = check_saved(name, state[name], kind, sizes)
-            if value is not None:
+        curvature = cls(dim)
+        vars(curvature).update(restored(state, cls._saved, {"D": dim}))
+        for name, value in vars(curvature).items():
+            if isinstance(value, np.ndarray):
                 check_finite(f"the state's {name}", value)
-            setattr(curvature, name, value)
         return curvature

@@ -38,13 +38,24 @@ def check_declared(owner: str, saved: object) -> None:
             )
 
 
-def check_savable(owner: str, name: str, value: Any, kind: type | str) -> Any:
-    """A copy of a value that can be saved as it is declared; said while nothing is lost yet."""
-    if isinstance(value, np.ndarray) != isinstance(kind, str) and value is not None:
-        found = "an array" if isinstance(value, np.ndarray) else type(value).__name__
-        declared = repr(kind) if isinstance(kind, str) else kind.__name__
-        raise TypeError(f"{owner}.saved declares {name} as {declared}, but it is {found}.")
-    return saved_value(value)
+def taken(owner: Any, saved: Mapping[str, type | str]) -> State:
+    """Copies of attributes that are saved; a TypeError for what is not as declared."""
+    state = {}
+    for name, kind in saved.items():
+        value, who = getattr(owner, name), type(owner).__name__
+        if isinstance(value, np.ndarray) != isinstance(kind, str) and value is not None:
+            found = "an array" if isinstance(value, np.ndarray) else type(value).__name__
+            declared = repr(kind) if isinstance(kind, str) else kind.__name__
+            raise TypeError(f"{who}.saved declares {name} as {declared}, but it is {found}.")
+        state[name] = saved_value(value)
+    return state
+
+
+def restored(
+    state: Mapping[str, Any], saved: Mapping[str, type | str], sizes: Mapping[str, int]
+) -> State:
+    """What ``taken`` took, by name, each as it is declared."""
+    return {name: check_saved(name, state[name], kind, sizes) for name, kind in saved.items()}
 
 
 def saved_value(value: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from symbreak._polish._polisher import Polisher
 from symbreak._support.checks import Array, check_count, check_kind, check_text
-from symbreak._support.state import State, check_saved
+from symbreak._support.state import State, restored
 from symbreak.models import Model
 from symbreak.topology import Topology
 
@@ -62,23 +62,14 @@ class Found:
     def from_state(cls, state: State, dim: int) -> Self:
         """What ``state()`` was of."""
         check_kind("what was found", state, dict, "of state()")
-        sizes = {"D": dim}
-
-        def number(name: str) -> float | None:
-            return None if state[name] is None else float(state[name])
-
+        real = ("error", "score", "alpha", "n_effective", "noise", "log_evidence")
         return cls(
-            theta=check_saved("theta", state["theta"], "D", sizes),
-            error=float(state["error"]),
-            score=float(state["score"]),
+            **{name: None if state[name] is None else float(state[name]) for name in real},  # type: ignore[arg-type]
+            **restored(
+                state, {"theta": "D", "output_weights": "n q", "signature": "K q"}, {"D": dim}
+            ),
             reason=check_text("reason", state["reason"]),
             n_evaluations=check_count("n_evaluations", state["n_evaluations"], 0),
-            output_weights=check_saved("output_weights", state["output_weights"], "n q", {}),
-            signature=check_saved("signature", state["signature"], "K q", {}),
-            alpha=float(state["alpha"]),
-            n_effective=number("n_effective"),
-            noise=number("noise"),
-            log_evidence=number("log_evidence"),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
@@ -27,11 +28,12 @@ from symbreak._support.compile import compiled
 from symbreak._support.state import (
     State,
     check_declared,
-    check_savable,
     check_saved,
     generator_from,
     reading_state,
+    restored,
     saved_value,
+    taken,
 )
 from symbreak.symmetry import BREAKINGS, Breaking, NoBreaking
 from symbreak.topology import Topology
@@ -122,8 +124,9 @@ class Optimizer(ABC):
         self._check_memory()
         self.max_evaluations = max_evaluations
         if max_evaluations is not None:
+            least = self.population_size
             self.max_evaluations = check_count(
-                "max_evaluations", max_evaluations, self.population_size, "one generation"
+                "max_evaluations", max_evaluations, least, "one generation"
             )
         self.breaking = _checked_breaking(breaking, self.dim)
         self.best = Best(None, np.inf)
@@ -134,9 +137,16 @@ class Optimizer(ABC):
         self._asked: Array | None = None
         if initial_population is not None:
             name = "initial_population"
-            self._asked = check_population(initial_population, self.dim, name).copy()
-            _check_number(name, self._asked, self.population_size)
+            self._asked = self._checked(initial_population, name, self.population_size).copy()
             check_magnitude(name, self._asked)
+
+    def _checked(self, candidates: ArrayLike, name: str, n: int) -> Array:
+        array = check_population(candidates, self.dim, name)
+        if len(array) != n:
+            raise ValueError(
+                f"{name} must have shape (n, D) = ({n}, {self.dim}), got {array.shape}."
+            )
+        return array
 
     def __repr__(self) -> str:
         return (
@@ -150,11 +160,18 @@ class Optimizer(ABC):
         """Candidates per generation for D parameters."""
         return cls.default_population_size
 
+    @property
+    def _n_numbers(self) -> int:
+        """What is held at a time: candidates, copies of them, what they are drawn from."""
+        return 6 * self.population_size * (self.dim + 4)
+
     def _check_memory(self) -> None:
-        """Refuse what is too large: candidates, copies of them, what they are drawn from."""
-        n, dim = self.population_size, self.dim
-        what = f"{type(self).__name__} with {n:,} candidates of {dim:,} parameters"
-        check_memory(what, 8 * 6 * n * (dim + 4), "use a smaller population or network")
+        check_memory(
+            f"{type(self).__name__} with {self.population_size:,} candidates of {self.dim:,} "
+            "parameters",
+            8 * self._n_numbers,
+            "use a smaller population or network, or another optimizer",
+        )
 
     @property
     def step_size(self) -> float | None:
@@ -199,8 +216,7 @@ class Optimizer(ABC):
         An error that is NaN or infinite counts as worst.
         """
         n = self.next_size
-        candidates = check_population(candidates, self.dim, "candidates")
-        _check_number("candidates", candidates, n)
+        candidates = self._checked(candidates, "candidates", n)
         errors = check_vectors(errors, f"({n},)", "errors").copy()
         if errors.shape != (n,):
             raise ValueError(f"errors must have shape (n,) = ({n},), got {errors.shape}.")
@@ -235,10 +251,7 @@ class Optimizer(ABC):
             "rng": self._rng.bit_generator.state,
             "best_theta": saved_value(self.best.theta),
             "best_error": None if self.best.theta is None else self.best.error,
-            **{
-                name: check_savable(type(self).__name__, name, getattr(self, name), kind)
-                for name, kind in self._all_saved().items()
-            },
+            **taken(self, self._all_saved()),
         }
 
     @classmethod
@@ -254,41 +267,59 @@ class Optimizer(ABC):
         kind = OPTIMIZERS.get(name) if isinstance(name, str) else None
         if kind is None or not issubclass(kind, cls):
             raise ValueError(f"the state must be one of {cls.__name__}, got one of {shown(name)}.")
-        optimizer = kind.__new__(kind)
         with reading_state():
-            optimizer._restore(state)
-        return optimizer
+            return kind._restored(state)
 
-    def _restore(self, state: State) -> None:
-        """Take over a state, checked: compiled code does not look at shapes again."""
-        self.dim = check_count("dim", state["dim"], 1)
-        self.population_size = check_count("population_size", state["population_size"], 4)
-        self._check_memory()
-        self.max_evaluations = state["max_evaluations"]
-        if self.max_evaluations is not None:
-            check_count("max_evaluations", self.max_evaluations, 1)
+    @classmethod
+    def _restored(cls, state: State) -> Self:
+        """Checked, since compiled code does not look at shapes again."""
         name, topology = state["breaking"], check_text("the state's topology", state["topology"])
         if not isinstance(name, str) or name not in BREAKINGS:
             raise unknown("breaking", name, BREAKINGS)
-        breaking = BREAKINGS[name](Topology.parse(topology) if topology else None)
-        self.breaking = _checked_breaking(breaking, self.dim)
-        self._rng = generator_from(state["rng"], BIT_GENERATORS)
+        self = cls(
+            state["dim"],
+            population_size=state["population_size"],
+            max_evaluations=state["max_evaluations"],
+            breaking=BREAKINGS[name](Topology.parse(topology) if topology else None),
+            seed=generator_from(state["rng"], BIT_GENERATORS),
+            **cls._settings_in(state),
+        )
         sizes = {"D": self.dim, "N": self.population_size}
-        self.best = Best(None, np.inf)
         if state["best_error"] is not None:
             theta = check_saved("best_theta", state["best_theta"], "D", sizes)
             self.best = Best(theta, check_saved("best_error", state["best_error"], float, sizes))
-        for name, kind in self._all_saved().items():
-            setattr(self, name, check_saved(name, state[name], kind, sizes))
-        self.counters = dict.fromkeys(self.counted, 0) | self.counters
+        for name, value in restored(state, cls._all_saved(), sizes).items():
+            setattr(self, name, value)
+        self.counters = dict.fromkeys(cls.counted, 0) | self.counters
         for counter, n in self.counters.items():
             check_count(f"the state's {counter}", n, 0)
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            self._asked = self._checked(asked, "the state's _asked", self.next_size)
+            check_finite("the state's _asked", asked)
+        self._check_state()
+        return self
 
-    def _check_asked(self) -> None:
-        """For optimizers whose generations are all of one size."""
-        if self._asked is not None:
-            _check_number("the state's _asked", self._asked, self.population_size)
-            check_finite("the state's _asked", self._asked)
+    @classmethod
+    def _settings_in(cls, state: State) -> dict[str, Any]:
+        """Arguments of the constructor in a state, which it checks."""
+        return {
+            name: state[name]
+            for name in cls.setting_names()
+            if cls.saved.get(name) in (float, int, bool, str)
+        }
+
+    def _check_state(self) -> None:  # noqa: B027  (most have nothing to add)
+        """Refuse a restored state whose parts do not fit each other."""
+
+    @classmethod
+    def setting_names(cls) -> tuple[str, ...]:
+        """Arguments of the constructor, besides those that all optimizers have."""
+        own = cls.__mro__[: cls.__mro__.index(Optimizer)]
+        every = [p for kind in own for p in inspect.signature(kind).parameters.values()]
+        shared = inspect.signature(Optimizer).parameters
+        names = [p.name for p in every if p.kind is not p.VAR_KEYWORD and p.name not in shared]
+        return tuple(dict.fromkeys(names))
 
     @classmethod
     def _all_saved(cls) -> dict[str, type | str]:
@@ -299,18 +330,16 @@ def _checked_breaking(breaking: Breaking | None, dim: int) -> Breaking:
     if breaking is None:
         return NoBreaking()
     topology = getattr(breaking, "topology", False)
-    if (
-        isinstance(breaking, type)
-        or not callable(breaking)
-        or not isinstance(topology, Topology | None)
-    ):
+    is_one = callable(breaking) and isinstance(topology, Topology | None)
+    if isinstance(breaking, type) or not is_one:
         raise ValueError(
             f"breaking must be one of symbreak.symmetry, such as ProximityBreaking(topology), "
             f"got {shown(breaking)}."
         )
-    if topology is not None and topology.dim != dim:
+    if breaking.topology is not None and breaking.topology.dim != dim:
         raise ValueError(
-            f"breaking is for a {topology} network, so dim must be {topology.dim}, got {dim}."
+            f"breaking is for a {topology} network, so dim must be {breaking.topology.dim}, got "
+            f"{dim}."
         )
     return breaking
 
@@ -324,13 +353,6 @@ def _checked_generator(seed: int | Generator) -> Generator:
             f"whose state can be saved, got {seed!r}."
         )
     return seed
-
-
-def _check_number(name: str, candidates: Array, n: int) -> None:
-    if len(candidates) != n:
-        raise ValueError(
-            f"{name} must have shape (n, D) = ({n}, {candidates.shape[1]}), got {candidates.shape}."
-        )
 
 
 @compiled()

@@ -15,11 +15,9 @@ from symbreak._support.checks import (
     check_finite,
     check_flag,
     check_magnitude,
-    check_memory,
     check_real,
     check_theta,
 )
-from symbreak._support.state import State
 from symbreak.optimizers._base import Optimizer
 from symbreak.optimizers._cmaes_kernels import (
     adapt,
@@ -95,7 +93,7 @@ class CMAES(Optimizer):
             mean = np.full(dim, mean)
         self.mean = check_theta(mean, dim, "mean").copy()
         check_magnitude("mean", self.mean)
-        self.sigma = check_real("sigma", sigma, 2.0**-MAX_DRIFT, 2.0**MAX_DRIFT)
+        self.sigma = check_real("sigma", sigma, MIN_STEP, 1 / MIN_STEP)
         self.replace_mean = check_flag("replace_mean", replace_mean)
         self.own_partition = check_flag("own_partition", own_partition)
         self.C = np.eye(dim)
@@ -105,20 +103,12 @@ class CMAES(Optimizer):
         self._decomposed = 0  # generation of the last decomposition
         self._constants = strategy_constants(dim, self.population_size)
 
-    def _check_memory(self) -> None:
-        n, dim = self.population_size, self.dim
-        check_memory(
-            f"CMA-ES with {n:,} candidates and square matrices of {dim:,} parameters",
-            8 * (6 * n * (dim + 4) + 8 * dim**2),  # C, its axes and root, room to find them
-            "use DE, whose memory grows with the number of parameters alone, or a smaller network",
-        )
+    @property
+    def _n_numbers(self) -> int:
+        return super()._n_numbers + 8 * self.dim**2  # C, its axes and root, room to find them
 
-    def _restore(self, state: State) -> None:
-        super()._restore(state)
-        self._check_asked()
+    def _check_state(self) -> None:
         check_finite("the state's mean", self.mean)
-        check_real("the state's sigma", self.sigma, MIN_STEP, 1 / MIN_STEP)
-        self._constants = strategy_constants(self.dim, self.population_size)
 
     @property
     def step_size(self) -> float:
@@ -150,12 +140,8 @@ class CMAES(Optimizer):
         k = self._constants
         self.mean, self.sigma = adapt(
             *(candidates, broken, order, self.modified, anchor),
-            *(self.replace_mean, self.own_partition),
-            k,
-            self.mean,
-            self.sigma,
-            *(self.C, self._B, self._scales, self._p_sigma, self._p_c),
-            self.generation + 1,
+            *(self.replace_mean, self.own_partition, k, self.mean, self.sigma),
+            *(self.C, self._B, self._scales, self._p_sigma, self._p_c, self.generation + 1),
         )
         if errors[order[0]] == errors[order[self.population_size // 2]]:  # flat (paper-notes 13)
             self.sigma *= math.exp(0.2 + k.c_sigma / k.d_sigma)

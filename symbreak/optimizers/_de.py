@@ -8,7 +8,6 @@ import numpy as np
 
 from symbreak._support.checks import Array, Mask, check_choice, check_finite, check_flag, check_real
 from symbreak._support.compile import compiled
-from symbreak._support.state import State
 from symbreak.optimizers._base import Optimizer
 
 INFLATION = 100.0  # Algorithm 2
@@ -68,30 +67,19 @@ class DE(Optimizer):
         **settings: Any,
     ) -> None:
         super().__init__(dim, **settings)
-        self.F, self.CR, self.dither, self.anchor = F, CR, dither, anchor
+        self.F, self.CR = check_real("F", F, 0, 2), check_real("CR", CR, 0, 1)
+        self.dither = check_real("dither (no more than F)", dither, 0, self.F)
         self.inflate = check_flag("inflate", inflate)
+        self.anchor = check_choice("anchor", anchor, ANCHORS)
         if isinstance(full_crossover_share, str) and full_crossover_share == "auto":
             spanning = self.population_size >= SPANNING * self.dim
             full_crossover_share = FULL_CROSSOVER_SHARES[spanning]
-        self.full_crossover_share: Any = full_crossover_share  # a number now
-        self._check_settings()
+        name = 'full_crossover_share (or "auto")'
+        self.full_crossover_share = check_real(name, full_crossover_share, 0, 1)
         self._to_beat: Any = None  # the errors, inflated
 
-    def _check_settings(self) -> None:
-        self.F = check_real("F", self.F, 0, 2)
-        self.CR = check_real("CR", self.CR, 0, 1)
-        self.dither = check_real("dither (no more than F)", self.dither, 0, self.F)
-        self.full_crossover_share = check_real(
-            'full_crossover_share (or "auto")', self.full_crossover_share, 0, 1
-        )
-        check_choice("anchor", self.anchor, ANCHORS)
-
-    def _restore(self, state: State) -> None:
-        super()._restore(state)
-        self._check_settings()
-        self._check_asked()
-        begun = {value is not None for value in (self.population, self.errors, self._to_beat)}
-        if len(begun) > 1:
+    def _check_state(self) -> None:
+        if len({value is None for value in (self.population, self.errors, self._to_beat)}) > 1:
             raise ValueError(
                 "the state must have population, errors and _to_beat, or none of them."
             )

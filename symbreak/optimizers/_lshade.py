@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from symbreak._support.checks import Array, IntArray, check_finite, check_real
-from symbreak._support.state import State
 from symbreak.optimizers._base import Optimizer
 
 #: Settings of the paper, Table I: entries of the memory, the archive's size in populations.
@@ -64,20 +63,17 @@ class LSHADE(Optimizer):
         """Candidates of the next generation."""
         return self.population_size if self.population is None else len(self.population)
 
-    def _restore(self, state: State) -> None:
-        super()._restore(state)
-        check_real("the state's best_share", self.best_share, 0, 1)
+    def _check_state(self) -> None:
         n = self.next_size
         sizes = [len(self._memory_F) - MEMORY, len(self._memory_CR) - MEMORY]
         if self.population is not None:
             sizes.append(len(self.errors) - n)
             if self._asked is not None:
-                sizes += [len(asked) - n for asked in (self._asked, self._F, self._CR)]
+                sizes += [len(self._F) - n, len(self._CR) - n]
+            check_finite("the state's population", self.population)
         if any(sizes) or not (MIN_SIZE <= n <= self.population_size and 0 <= self._entry < MEMORY):
             raise ValueError("the state is damaged: its sizes do not fit each other.")
-        for name in ("population", "archive", "_asked"):
-            if getattr(self, name) is not None:
-                check_finite(f"the state's {name}", getattr(self, name))
+        check_finite("the state's archive", self.archive)
 
     def _propose(self) -> Array:
         if self.population is None:

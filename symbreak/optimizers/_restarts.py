@@ -110,14 +110,13 @@ class Restarts(Optimizer):
     @_search_state.setter
     def _search_state(self, state: State) -> None:
         self.search = Optimizer.from_state(check_kind("search", state, dict, "of state()"))
-
-    def _restore(self, state: State) -> None:
-        super()._restore(state)
-        check_choice("the state's schedule", self.schedule, SCHEDULES)
-        self.growth = check_real("the state's growth", self.growth, 1, 100)
         if self.search.dim != self.dim:
             raise ValueError("the state is damaged: its search is of another network.")
         self.search._rng = self._rng  # they draw from one stream
+
+    @classmethod
+    def _settings_in(cls, state: State) -> dict[str, Any]:
+        return {**super()._settings_in(state), "search": state["_search_state"]["optimizer"]}
 
     @property
     def step_size(self) -> float | None:

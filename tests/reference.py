@@ -31,16 +31,7 @@ def dimension(sizes: Sizes) -> int:
 
 
 def neuron_indices(sizes: Sizes, layer: int, neuron: int) -> list[int]:
-    """List where eta = (w_1, ..., w_N, tau) of one hidden neuron stands in theta (Eqs. 1, 5, 10).
-
-    Args:
-        sizes: The layer sizes (N_1, ..., N_L).
-        layer: The hidden layer, from 0.
-        neuron: The neuron in it, from 0.
-
-    Returns:
-        The flat indices of its weights in order, then of its shift.
-    """
+    """List where (w_1, ..., w_N, tau) of one hidden neuron stand in theta (Eqs. 1, 5, 10)."""
     start = 0
     for earlier in range(layer):
         start += sizes[earlier + 1] * (sizes[earlier] + 1)
@@ -48,33 +39,17 @@ def neuron_indices(sizes: Sizes, layer: int, neuron: int) -> list[int]:
     return [start + neuron * width + i for i in range(width)]
 
 
-def activate(name: str, z: float) -> float:
-    """Apply an activation function to one number; the paper's is tanh (Eq. 2)."""
-    if name == "tanh":
-        return math.tanh(z)
-    if name == "sin":
-        return math.sin(z)
-    if name == "softsign":
-        return z / (1 + abs(z))
-    if name == "logistic":
-        return 1 / (1 + math.exp(-z))
-    if name == "relu":
-        return max(z, 0.0)
-    raise ValueError(f"no activation {name!r}")
+ACTIVATIONS = {
+    "tanh": math.tanh,
+    "sin": math.sin,
+    "softsign": lambda z: z / (1 + abs(z)),
+    "logistic": lambda z: 1 / (1 + math.exp(-z)),
+    "relu": lambda z: max(z, 0.0),
+}
 
 
 def hidden_outputs(theta: Array, sizes: Sizes, X: Array, activation: str = "tanh") -> Array:
-    """Compute the outputs of the last hidden layer, one neuron at a time (Eq. 2).
-
-    Args:
-        theta: The D hidden parameters.
-        sizes: The layer sizes (N_1, ..., N_L).
-        X: The K inputs, shape (K, N_1).
-        activation: See `activate`.
-
-    Returns:
-        x^{L-1} of every sample, shape (K, N_{L-1}).
-    """
+    """Compute the outputs of the last hidden layer, one neuron at a time (Eq. 2)."""
     parameters = [float(value) for value in np.asarray(theta)]
     rows = []
     for sample in np.asarray(X):
@@ -86,7 +61,7 @@ def hidden_outputs(theta: Array, sizes: Sizes, X: Array, activation: str = "tanh
                 total = parameters[shift]
                 for i, index in enumerate(weights):
                     total += parameters[index] * x[i]
-                outputs.append(activate(activation, total))
+                outputs.append(ACTIVATIONS[activation](total))
             x = outputs
         rows.append(x)
     return np.array(rows, dtype=float).reshape(len(rows), sizes[-2])
@@ -95,22 +70,11 @@ def hidden_outputs(theta: Array, sizes: Sizes, X: Array, activation: str = "tanh
 def feasible(theta: Array, rescale: str) -> tuple[Array, float]:
     """Pull a vector back into the ball of radius sqrt(D), for a penalty (Sec. 6, paper-notes 1).
 
-    Args:
-        theta: The D hidden parameters.
-        rescale: ``"unit"`` evaluates an outside vector at length 1, as the paper prints;
-            ``"radius"`` at length sqrt(D), which is continuous. With ``"none"`` there is no ball.
-
-    Returns:
-        The vector that is evaluated, and the penalty 50 (||theta|| - sqrt(D)), 0 inside.
-
-    Raises:
-        ValueError: If ``rescale`` is none of the three.
+    To length 1 for "unit", as the paper prints; to sqrt(D) for "radius", which is continuous.
     """
     theta = np.array(theta, dtype=float)
     radius = math.sqrt(theta.size)
     length = math.hypot(*theta)
-    if rescale not in ("unit", "radius", "none"):
-        raise ValueError(f"rescale must be 'unit', 'radius' or 'none', got {rescale!r}")
     if rescale == "none" or not length > radius:
         return theta, 0.0
     target = 1.0 if rescale == "unit" else radius
@@ -135,34 +99,12 @@ def error(
 
     The output layer is Eq. 3 for regression. For classification (Eqs. 4 and 9) the weights are
     fitted to the 0/1 targets times 20. Follows paper-notes 1, 14 and 15.
-
-    Args:
-        theta: The D hidden parameters.
-        sizes: The layer sizes (N_1, ..., N_L).
-        X: The inputs, shape (K, N_1).
-        Y: The targets, shape (K, q); 0/1 for classification.
-        task: ``"regression"`` or ``"classification"``.
-        output_error: For classification, ``"linear"`` takes the residual of the fit to 20 Y
-            divided by 20^2, ``"tanh"`` that of tanh of the fit against Y.
-        output_shift: Whether the output layer has a shift.
-        rescale: See `feasible`.
-        activation: See `activate`.
-        weights: How much each of the K samples counts; 1 each if None.
-        alpha: The price of the squares of weights, those of output weights of classes divided by
-            20; the shift of a hidden neuron has a tenth of it, that of an output none.
-
-    Returns:
-        The error that the search minimises.
     """
     evaluated, penalty = feasible(theta, rescale)
     A = hidden_outputs(evaluated, sizes, X, activation)
     Y = np.asarray(Y, dtype=float)
     if output_shift:
         A = np.column_stack([A, np.ones(len(A))])
-    if task not in ("regression", "classification"):
-        raise ValueError(f"task must be 'regression' or 'classification', got {task!r}")
-    if output_error not in ("linear", "tanh"):
-        raise ValueError(f"output_error must be 'linear' or 'tanh', got {output_error!r}")
     scale = 20.0 if task == "classification" else 1.0
     if weights is None and alpha == 0:
         fit, cost = least_squares_fit(A, scale * Y), 0.0
@@ -235,14 +177,6 @@ def exact_residual(A: Array, Y: Array, digits: int = 60) -> float:
     Orthogonalises the columns one after the other (Gram-Schmidt) and takes what is left of each
     target. A column of which at most 10^-(digits/2) of its norm remains is dropped: it is
     zero, or depends on the columns before it.
-
-    Args:
-        A: The columns to fit on, float64 taken as exact, shape (K, p).
-        Y: The targets, shape (K, q).
-        digits: The decimal digits carried.
-
-    Returns:
-        The squared residual divided by K and by q.
     """
     A, Y = np.asarray(A, dtype=float), np.asarray(Y, dtype=float)
     K, q = Y.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -14,32 +14,9 @@ from tests.reference import Array
 BreakOne = Callable[[Array, Array], tuple[Array, bool]]
 
 
-class CMAESConstants(TypedDict):
-    """The constants of CMA-ES, by the names of its literature (paper-notes 13)."""
-
-    mu: int
-    weights: Array
-    mu_eff: float
-    c_sigma: float
-    d_sigma: float
-    c_c: float
-    mu_cov: float
-    c_cov: float
-    chi_n: float
-
-
 @dataclass
 class CMAESState:
-    """The distribution N(mean, sigma^2 C) and its paths (paper-notes 11).
-
-    Attributes:
-        mean: The mean m.
-        sigma: The global step size.
-        C: The covariance matrix.
-        p_sigma: The evolution path of the step size.
-        p_c: The evolution path of the covariance matrix.
-        generation: How many generations are completed.
-    """
+    """The distribution N(mean, sigma^2 C) and its paths (paper-notes 11)."""
 
     mean: Array
     sigma: float
@@ -49,16 +26,8 @@ class CMAESState:
     generation: int
 
 
-def cmaes_constants(dim: int, population_size: int) -> CMAESConstants:
-    """Compute the constants of the CMA-ES C code (Sec. 6 settings; paper-notes 13).
-
-    Args:
-        dim: The number of parameters, N = D.
-        population_size: The number of candidates, lambda = N_p.
-
-    Returns:
-        The constants by name.
-    """
+def cmaes_constants(dim: int, population_size: int) -> dict[str, Any]:
+    """Compute the constants of the CMA-ES C code (Sec. 6 settings; paper-notes 13)."""
     N = dim
     mu = population_size // 2
     raw = [math.log(mu + 1) - math.log(i) for i in range(1, mu + 1)]
@@ -69,7 +38,7 @@ def cmaes_constants(dim: int, population_size: int) -> CMAESConstants:
     mu_cov = mu_eff
     rank_one = 2.0 / (N + 1.4142) ** 2
     rank_mu = min(1.0, (2.0 * mu_eff - 1.0) / ((N + 2.0) ** 2 + mu_eff))
-    return CMAESConstants(
+    return dict(
         mu=mu,
         weights=np.array(weights),
         mu_eff=mu_eff,
@@ -92,18 +61,7 @@ def inverse_root(C: Array) -> Array:
 def algorithm_3(
     ranked: Array, modified: Sequence[bool], anchor: Array, weights: Array, replace_mean: bool
 ) -> Array:
-    """Compute the new mean of CMA-ES, m = sum w_j theta_j (Algorithm 3; paper-notes 7 and 8).
-
-    Args:
-        ranked: The candidates after breaking, best first.
-        modified: Whether breaking modified each of them.
-        anchor: The estimate of the global optimum.
-        weights: The weights of the best N_p // 2.
-        replace_mean: Whether the anchor stands in for modified candidates (CMA-ES-SB only).
-
-    Returns:
-        The new mean.
-    """
+    """Compute the new mean of CMA-ES, m = sum w_j theta_j (Algorithm 3; paper-notes 7 and 8)."""
     mean = np.zeros(ranked.shape[1])
     for j, weight in enumerate(weights):
         chosen = anchor if replace_mean and modified[j] else ranked[j]
@@ -119,21 +77,9 @@ def own_weights(weights: Array, modified: Sequence[bool]) -> tuple[float, Array]
 
 
 def next_covariance(
-    state: CMAESState, ranked: Array, p_c: Array, h: float, k: CMAESConstants, weights: Array
+    state: CMAESState, ranked: Array, p_c: Array, h: float, k: dict[str, Any], weights: Array
 ) -> Array:
-    """Update C by the path (rank one) and the best candidates (rank mu; paper-notes 8 and 13).
-
-    Args:
-        state: The state before the generation: old mean, sigma and C.
-        ranked: The candidates after breaking, best first, never replaced by the anchor.
-        p_c: The new evolution path.
-        h: 1, or 0 where the path was stalled.
-        k: The constants.
-        weights: The weights of the best N_p // 2.
-
-    Returns:
-        The new C.
-    """
+    """Update C by the path (rank one) and the best candidates (rank mu; paper-notes 8 and 13)."""
     c_c, c_cov, mu_cov = k["c_c"], k["c_cov"], k["mu_cov"]
     rank_mu = np.zeros_like(state.C)
     for i, weight in enumerate(weights):
@@ -152,24 +98,13 @@ def next_sigma(
     p_sigma: Array,
     shift: Array,
     sorted_errors: Array,
-    k: CMAESConstants,
+    k: dict[str, Any],
     damped: bool,
 ) -> float:
     """Update the step size, damped by the shift of breaking (Eqs. 45 and 46; paper-notes 9).
 
     If the best error equals the one at 0-based rank N_p // 2, sigma grows besides; the damping
     does not touch that (paper-notes 13).
-
-    Args:
-        sigma: The step size so far.
-        p_sigma: The new evolution path.
-        shift: The shift s of the centroid of the best N_p // 2, D entries.
-        sorted_errors: The errors of the generation, best first.
-        k: The constants.
-        damped: Whether Eq. 46 replaces Eq. 45.
-
-    Returns:
-        The new step size.
     """
     D, population_size = len(p_sigma), len(sorted_errors)
     chi = (k["c_sigma"] / k["d_sigma"]) * (math.hypot(*p_sigma) / k["chi_n"] - 1.0)
@@ -194,21 +129,6 @@ def cmaes_generation(
     """Carry out one generation of CMA-ES with symmetry breaking (Algorithm 3, Eqs. 45 and 46).
 
     Follows paper-notes 4, 5, 7, 8, 9, 11 and 13, without any guard or repair.
-
-    Args:
-        state: The state that the candidates were drawn from.
-        candidates: The candidates as evaluated, shape (N_p, D).
-        errors: Their errors.
-        anchor: The best vector so far, this generation included.
-        break_one: Maps (theta, anchor) to (theta', modified), called once per candidate in the
-            order given; None for plain CMA-ES.
-        replace_mean: Whether the anchor stands in for modified candidates in the mean.
-        damped: Whether the shift of breaking damps the step size.
-        own_partition: Whether modified candidates are left out, of the mean where the others hold
-            more than half of the weight, of the covariance where they hold more than a tenth.
-
-    Returns:
-        The state after the generation.
     """
     candidates, anchor = np.asarray(candidates, dtype=float), np.asarray(anchor, dtype=float)
     errors = np.asarray(errors, dtype=float)

@@ -11,18 +11,7 @@ from tests.reference import Array
 
 
 def distinct_donors(i: int, n: int, u1: float, u2: float, u3: float) -> tuple[int, int, int]:
-    """Choose three donors for candidate i of n, all four distinct (DE/rand/1; paper-notes 12).
-
-    Args:
-        i: The candidate.
-        n: The size of the population.
-        u1: A uniform number in [0, 1) that chooses the first donor.
-        u2: The one that chooses the second.
-        u3: The one that chooses the third.
-
-    Returns:
-        (r1, r2, r3), each taken out of the ascending list of those that remain.
-    """
+    """Choose three donors for candidate i of n, all four distinct (DE/rand/1; paper-notes 12)."""
     remaining = [index for index in range(n) if index != i]
     r1 = remaining.pop(math.floor(u1 * (n - 1)))
     r2 = remaining.pop(math.floor(u2 * (n - 2)))
@@ -35,15 +24,8 @@ def de_trials(
 ) -> Array:
     """Make one trial per candidate by DE/rand/1/bin (Sec. 6 settings; paper-notes 12).
 
-    Args:
-        population: The candidates, shape (N_p, D).
-        uniforms: Numbers in [0, 1), shape (N_p, 4 + D): three choose the donors, the fourth the
-            coordinate that always crosses over, the rest decide for each coordinate.
-        F: The weight of the difference, one for all or one per trial.
-        CR: The crossover rate, likewise.
-
-    Returns:
-        The trials, shape (N_p, D).
+    Uniforms (N_p, 4 + D) choose three donors, the coordinate that always crosses over, and whether
+    each coordinate does.
     """
     population, uniforms = np.asarray(population, dtype=float), np.asarray(uniforms, dtype=float)
     count, dim = population.shape
@@ -70,16 +52,6 @@ def de_select(
     """Let each trial replace its candidate unless it is worse (DE; paper-notes 2 and 12).
 
     A trial wins ties. A trial whose error is not finite never wins, not even against infinity.
-
-    Args:
-        population: The candidates, shape (N_p, D).
-        errors: Their true errors.
-        to_beat: The errors that trials are compared with, inflated by Algorithm 2.
-        trials: The trials, shape (N_p, D).
-        trial_errors: Their errors.
-
-    Returns:
-        The population, true errors and errors to beat after selection.
     """
     population, errors = np.array(population, dtype=float), np.array(errors, dtype=float)
     to_beat = np.array(to_beat, dtype=float)
@@ -93,16 +65,7 @@ def de_select(
 
 
 def inflate(to_beat: Array, modified: NDArray[np.bool_], cap: float = 1e300) -> Array:
-    """Multiply by 100 the errors to beat of modified candidates (Algorithm 2; paper-notes 2, 3).
-
-    Args:
-        to_beat: The errors that trials are compared with, shape (N_p,).
-        modified: Whether breaking modified each candidate.
-        cap: The largest error to beat.
-
-    Returns:
-        The errors to beat; only the first N_p // 2 can have changed.
-    """
+    """Multiply by 100 the errors to beat of modified candidates (Algorithm 2; paper-notes 2, 3)."""
     to_beat, modified = np.array(to_beat, dtype=float), np.asarray(modified)
     for j in range(len(to_beat) // 2):
         if modified[j]:

@@ -16,12 +16,7 @@ from tests.reference import Array, Sizes, dimension, neuron_indices
 
 
 def blocks(sizes: Sizes) -> list[list[list[int]]]:
-    """List where every symmetry relevant parameter block beta_n^l stands in theta (Eqs. 43, 44).
-
-    Returns:
-        ``blocks[layer][neuron]``: the neuron's own parameters, bias last, then the weights that
-        read it in the next hidden layer; in the last hidden layer only its own.
-    """
+    """List where every symmetry relevant parameter block beta_n^l stands in theta (Eqs. 43, 44)."""
     hidden = len(sizes) - 2
     result = []
     for layer in range(hidden):
@@ -61,9 +56,6 @@ def symmetry_matrices(sizes: Sizes, signed: bool = True) -> list[Array]:
 
     Multiplies flips and swaps with what was found before until nothing new appears; for small
     networks only.
-
-    Returns:
-        Every (D, D) matrix of the group once, the identity first.
     """
     generators = []
     for layer in range(len(sizes) - 2):
@@ -137,9 +129,6 @@ def algorithm_1(
 
     Follows paper-notes 6: layers in order, each looking at what the one before it left. ``pairs``
     are per hidden layer the two neurons (m, n) that may swap; None where there is one.
-
-    Returns:
-        The candidate after breaking, and whether an operator was applied.
     """
     theta, anchor = np.array(theta, dtype=float), np.asarray(anchor, dtype=float)
     beta = blocks(sizes)
@@ -166,11 +155,7 @@ def algorithm_1(
 
 
 def nearest_replica(theta: Array, anchor: Array, sizes: Sizes, signed: bool = True) -> Array:
-    """Find the replica of theta nearest to the anchor by trying all (Eq. 38).
-
-    Returns:
-        The nearest replica; theta itself if none is strictly nearer.
-    """
+    """Find the replica of theta nearest to the anchor by trying all (Eq. 38)."""
     theta, anchor = np.array(theta, dtype=float), np.asarray(anchor, dtype=float)
     best, best_distance = theta, squared_distance(theta, anchor)
     for matrix in symmetry_matrices(sizes, signed):
@@ -182,11 +167,7 @@ def nearest_replica(theta: Array, anchor: Array, sizes: Sizes, signed: bool = Tr
 
 
 def assignment_sweeps(theta: Array, anchor: Array, sizes: Sizes) -> Array:
-    """Match the neurons of one layer after the other to the anchor's, until none changes.
-
-    Returns:
-        A replica that no symmetry of a single layer brings nearer to the anchor.
-    """
+    """Match the neurons of one layer after the other to the anchor's, until none changes."""
     theta, anchor = np.array(theta, dtype=float), np.asarray(anchor, dtype=float)
     changed = True
     while changed:

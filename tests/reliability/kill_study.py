@@ -46,7 +46,7 @@ def children_of(pid: int) -> list[int]:
     for thread in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             for child in map(int, thread.read_text().split()):
-                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes():
                     found.append(child)
     return found
 

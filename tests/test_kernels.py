@@ -44,21 +44,25 @@ def multiplied_and_added(a, b, c):
 FUSED = multiplied_and_added(1 + EPS, 1 - EPS, -1.0) != 0
 
 
+def activated(name, x):
+    out = x.copy()
+    _kernels.activate(out, ACTIVATIONS[name].code)
+    return out
+
+
+def assert_near_the_truth(ours, x, function, ulp):
+    with mpmath.workprec(200):
+        for value, got in zip(x.tolist(), ours.tolist(), strict=True):
+            true = function(mpmath.mpf(value))
+            assert abs(mpmath.mpf(got) - true) <= ulp * np.spacing(abs(float(true))), value
+
+
 def test_tanh_is_within_three_ulp_of_the_true_value_or_five_without_fused_multiply_add():
     rng = np.random.default_rng(0)
-    x = np.concatenate(
-        [
-            rng.uniform(0, 1, 3000),
-            rng.uniform(0, 25, 3000),
-            10 ** rng.uniform(-300, 1, 3000),
-            np.arange(1, 60) * math.log(2) / 4,  # where the reduction changes its mind
-        ]
-    )
-    bound = 3 if FUSED else 5
-    with mpmath.workprec(200):
-        for value, ours in zip(x.tolist(), our_tanh(x).tolist(), strict=True):
-            true = mpmath.tanh(mpmath.mpf(value))
-            assert abs(mpmath.mpf(ours) - true) <= bound * np.spacing(float(true)), value
+    reductions = np.arange(1, 60) * math.log(2) / 4  # where the reduction changes its mind
+    parts = rng.uniform(0, 1, 3000), rng.uniform(0, 25, 3000), 10 ** rng.uniform(-300, 1, 3000)
+    x = np.concatenate([*parts, reductions])
+    assert_near_the_truth(our_tanh(x), x, mpmath.tanh, 3 if FUSED else 5)
 
 
 def test_the_fraction_in_tanh_is_as_near_as_it_says():
@@ -83,40 +87,25 @@ def test_tanh_is_exactly_odd_and_right_at_the_ends():
 
 
 def test_sin_is_within_two_ulp_of_the_true_value_and_exactly_odd():
-    rng = np.random.default_rng(2)
-    x = np.concatenate(
-        [
-            rng.uniform(0, 10, 3000),
-            rng.uniform(0, 3e6, 3000),
-            10 ** rng.uniform(-300, 6, 2000),
-            np.arange(1, 1000) * math.pi,  # almost zeros
-            np.arange(1, 1000) * math.pi / 2,  # where the reduction changes its mind
-        ]
-    )
-    ours, mirrored = x.copy(), -x
-    _kernels.activate(ours, ACTIVATIONS["sin"].code)
-    _kernels.activate(mirrored, ACTIVATIONS["sin"].code)
-    assert np.array_equal(mirrored, -ours)
-    with mpmath.workprec(200):
-        for value, got in zip(x.tolist(), ours.tolist(), strict=True):
-            true = mpmath.sin(mpmath.mpf(value))
-            assert abs(mpmath.mpf(got) - true) <= 2 * np.spacing(abs(float(true))), value
+    rng, multiples = np.random.default_rng(2), np.arange(1, 1000) * math.pi  # almost zeros
+    parts = rng.uniform(0, 10, 3000), rng.uniform(0, 3e6, 3000), 10 ** rng.uniform(-300, 6, 2000)
+    x = np.concatenate([*parts, multiples, multiples / 2])  # where the reduction changes its mind
+    ours = activated("sin", x)
+    assert np.array_equal(activated("sin", -x), -ours)
+    assert_near_the_truth(ours, x, mpmath.sin, 2)
 
 
 @pytest.mark.interpreted
 def test_the_sine_of_large_numbers_is_right_too():
     x = np.array([1.0, 2.9e6, 3.1e6, 1e22])
-    got = x.copy()
-    _kernels.activate(got, ACTIVATIONS["sin"].code)
-    assert got == pytest.approx(np.sin(x), rel=1e-12)
+    assert activated("sin", x) == pytest.approx(np.sin(x), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations_are_those_of_the_table(name):
     activation = ACTIVATIONS[name]
     x = np.concatenate([np.linspace(-30, 30, 2001), [-1e-300, 0.0, 1e5, -1e5, 1e200, -1e200]])
-    got = x.copy()
-    _kernels.activate(got, activation.code)
+    got = activated(name, x)
     with mpmath.workprec(900):  # sin(1e200) needs them
         exact = {
             "tanh": mpmath.tanh,
@@ -128,12 +117,8 @@ def test_activations_are_those_of_the_table(name):
         expected = np.array([float(exact(mpmath.mpf(z))) for z in x.tolist()])
     assert got == pytest.approx(expected, rel=1e-15, abs=2e-16)
     assert activation.f(x) == pytest.approx(expected, rel=1e-15, abs=2e-16)
-    mirrored = -x
-    _kernels.activate(mirrored, activation.code)
-    assert np.array_equal(mirrored, -got) == activation.odd
-    nothing = np.array([np.nan])
-    _kernels.activate(nothing, activation.code)
-    assert np.isnan(nothing).all()
+    assert np.array_equal(activated(name, -x), -got) == activation.odd
+    assert np.isnan(activated(name, np.array([np.nan]))).all()
     step = 1e-6
     z = np.linspace(-3, 3, 61) + 0.01  # relu has no derivative at 0
     slope = (activation.f(z + step) - activation.f(z - step)) / (2 * step)
@@ -344,23 +329,16 @@ def test_the_residual_of_nearly_dependent_columns_equals_sixty_digits(distance):
     assert np.mean(W[4] ** 2) == pytest.approx(exact, rel=bound)
 
 
-def test_any_number_of_samples_is_right_around_blocks_and_padding():
-    topology = Topology.parse("2-3-2-1")
-    for n_samples in (1, 2, 15, 16, 17, 511, 512, 513, 1030):
-        rng = np.random.default_rng(n_samples)
-        problem = random_problem(topology, rng, n_samples)
-        population = rng.uniform(-1, 1, size=(3, topology.dim))
-        got = LeastSquares(problem)(population)
-        assert got == pytest.approx(twin_errors(population, problem), rel=1e-9, abs=1e-25)
-
-
-def test_wide_layers_are_right():
-    rng = np.random.default_rng(0)
-    topology = Topology.parse("20-60-45-3")
-    problem = random_problem(topology, rng, 300)
+@pytest.mark.parametrize(
+    ("net", "n_samples"),
+    [*(("2-3-2-1", n) for n in (1, 2, 15, 16, 17, 511, 512, 513, 1030)), ("20-60-45-3", 100)],
+)
+def test_any_number_of_samples_and_neurons_is_right_around_blocks_and_padding(net, n_samples):
+    topology, rng = Topology.parse(net), np.random.default_rng(n_samples)
+    problem = random_problem(topology, rng, n_samples)
     population = rng.uniform(-1, 1, size=(2, topology.dim))
     got = LeastSquares(problem)(population)
-    assert got == pytest.approx(twin_errors(population, problem), rel=1e-9)
+    assert got == pytest.approx(twin_errors(population, problem), rel=1e-9, abs=1e-25)
 
 
 SCRIPT = """

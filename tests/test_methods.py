@@ -67,17 +67,23 @@ def test_a_problem_and_a_model_solve_for_output_weights():
         Model(topology, "regression", np.zeros(topology.dim), np.zeros((4, 1)), None, None)
 
 
-def test_settings_reach_the_optimizer():
-    assert make_optimizer("DE", Topology.parse("1-3-1"), F=0.7).F == 0.7
-    assert make_optimizer("CMA-ES", Topology.parse("1-3-1"), sigma=0.1).sigma == 0.1
+NET = Topology.parse("1-3-1")
 
 
 @pytest.mark.parametrize(
-    ("name", "nearest"), [("DE_SB", "DE-SB"), ("cma-es-sb", "CMA-ES-SB"), ("CMAES", "CMA-ES")]
+    ("method", "settings", "message"),
+    [
+        ("DE_SB", {}, "unknown method 'DE_SB'. Did you mean 'DE-SB'"),
+        ("cma-es-sb", {}, "Did you mean 'CMA-ES-SB'"),
+        ("CMAES", {}, "Did you mean 'CMA-ES'"),
+        ("DE", {"dithr": 0.1}, r"unknown setting of DE 'dithr'. Did you mean 'dither'"),
+        ("DE", {"populaton_size": 8}, r"Did you mean 'population_size'"),
+        ("CMA-ES", {"F": 0.1}, r"unknown setting of CMA-ES 'F'.* Known: .*sigma"),
+    ],
 )
-def test_an_unknown_method_is_refused_with_the_nearest_name(name, nearest):
-    with pytest.raises(ValueError, match=f"unknown method '{name}'. Did you mean '{nearest}'"):
-        make_optimizer(name, Topology.parse("1-3-1"))
+def test_unknown_names_are_refused_with_the_nearest_known_one(method, settings, message):
+    with pytest.raises(ValueError, match=message):
+        make_optimizer(method, NET, **settings)
 
 
 def test_brute_force_on_a_large_network_is_refused_with_the_replica_count():
@@ -85,16 +91,8 @@ def test_brute_force_on_a_large_network_is_refused_with_the_replica_count():
         make_optimizer("DE-SB-BF", Topology.parse("2-4-2-4-2"))
 
 
-def test_unknown_settings_are_refused_by_name_with_the_nearest_known_one():
-    with pytest.raises(ValueError, match=r"unknown setting of DE 'dithr'. Did you mean 'dither'"):
-        make_optimizer("DE", Topology.parse("1-3-1"), dithr=0.1)
-    with pytest.raises(ValueError, match=r"Did you mean 'population_size'"):
-        make_optimizer("DE", Topology((1, 2, 1)), populaton_size=8)
-    with pytest.raises(ValueError, match=r"unknown setting of CMA-ES 'F'.* Known: .*sigma"):
-        make_optimizer("CMA-ES", Topology.parse("1-3-1"), F=0.1)
-
-
 def test_settings_of_a_method_are_those_of_its_constructors():
+    assert make_optimizer("DE", NET, F=0.7).F == 0.7
     names = {"F", "CR", "inflate", "dither", "full_crossover_share", "anchor"}
     assert set(METHODS["DE-SB"].setting_names) == names
     assert set(METHODS["CMA-ES"].setting_names) == {
@@ -104,21 +102,17 @@ def test_settings_of_a_method_are_those_of_its_constructors():
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "breaking", "message"),
+    ("optimizer", "breaking", "role", "message"),
     [
-        (DE, None, "breaking must make a breaking for a topology, such as NoBreaking .* got None"),
-        (None, NoBreaking, "optimizer must be a subclass of Optimizer, got None"),
-        (dict, NoBreaking, "optimizer must be a subclass of Optimizer, got .*dict"),
+        (DE, None, "plain", "breaking must make a breaking for a topology, .* got None"),
+        (None, NoBreaking, "plain", "optimizer must be a subclass of Optimizer, got None"),
+        (dict, NoBreaking, "plain", "optimizer must be a subclass of Optimizer, got .*dict"),
+        (DE, NoBreaking, "best", "unknown role 'best'"),
     ],
 )
-def test_what_makes_no_search_is_refused(optimizer, breaking, message):
+def test_what_makes_no_search_is_refused(optimizer, breaking, role, message):
     with pytest.raises(ValueError, match=message):
-        Method(optimizer, breaking, family="DE", role="plain")
-
-
-def test_a_role_that_nothing_compares_is_refused():
-    with pytest.raises(ValueError, match="unknown role 'best'"):
-        Method(DE, NoBreaking, family="DE", role="best")
+        Method(optimizer, breaking, family="DE", role=role)
 
 
 def test_a_method_from_outside_is_registered_or_refused_at_once(monkeypatch):

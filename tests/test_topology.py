@@ -54,11 +54,6 @@ def test_blocks_of_complete_networks_hold_what_a_neuron_reads_and_what_reads_it(
             assert topology.key_index[layer][neuron] == own[-1]
 
 
-@given(topologies(kinds=KINDS))
-def test_a_topology_is_what_it_says(topology):
-    assert Topology.parse(str(topology)) == topology
-
-
 def test_networks_without_biases_are_complete():
     assert str(Topology((6, 6, 1), outputs="searched", biases=False)) == "6-6-1 searched unbiased"
     assert str(Topology((6, 6, 1), "relu", outputs="searched")) == "6-6-1 relu searched"
@@ -71,17 +66,13 @@ def test_networks_without_biases_are_complete():
 
 @given(topologies(kinds=KINDS))
 def test_layers_are_views_that_cover_theta_once(topology):
+    assert Topology.parse(str(topology)) == topology
     theta = np.arange(float(topology.dim))
     layers = topology.layers(theta)
     assert [layer.shape for layer in layers] == list(topology.shapes)
     assert np.concatenate([layer.ravel() for layer in layers]).tolist() == theta.tolist()
     assert all(np.shares_memory(layer, theta) for layer in layers)
-
-
-@given(topologies(kinds=KINDS))
-def test_key_index_points_at_the_last_entry_of_each_neuron(topology):
-    theta = np.arange(float(topology.dim))
-    for index, layer in zip(topology.key_index, topology.layers(theta), strict=False):
+    for index, layer in zip(topology.key_index, layers, strict=False):
         assert theta[index].tolist() == layer[:, -1].tolist()
 
 

@@ -1,3 +1,4 @@
+import copy
 import math
 
 import cma
@@ -14,18 +15,25 @@ from tests.optimizers.runs import NET, family, landscape, twin_breaking
 REPLACING = ["CMA-ES-SB", "CMA-ES-SB-LA", "CMA-ES-SB-LA-P"]
 
 
+def twin_of(optimizer):
+    names = ("mean", "sigma", "C", "_p_sigma", "_p_c")
+    parts = [copy.copy(getattr(optimizer, name)) for name in names]
+    return reference_cmaes.CMAESState(*parts, optimizer.generation)
+
+
+def assert_is_twin(optimizer, twin):
+    assert optimizer.mean == pytest.approx(twin.mean, rel=1e-9, abs=1e-12)
+    assert optimizer.sigma == pytest.approx(twin.sigma, rel=1e-9)
+    assert pytest.approx(twin.C, rel=1e-9, abs=1e-12) == optimizer.C
+    assert optimizer._p_sigma == pytest.approx(twin.p_sigma, rel=1e-7, abs=1e-9)
+    assert optimizer._p_c == pytest.approx(twin.p_c, rel=1e-9, abs=1e-12)
+
+
 @pytest.mark.parametrize("method", family("CMA-ES"))
 def test_generations_are_those_of_the_slow_twin(method):
     n = 12
     optimizer = make_optimizer(method, NET, seed=3, population_size=n)
-    twin = reference_cmaes.CMAESState(
-        mean=np.zeros(NET.dim),
-        sigma=0.5,
-        C=np.eye(NET.dim),
-        p_sigma=np.zeros(NET.dim),
-        p_c=np.zeros(NET.dim),
-        generation=0,
-    )
+    twin = twin_of(optimizer)
     rng = np.random.default_rng(3)
     break_all = twin_breaking(method, rng)
     best, best_error, n_modified = None, np.inf, 0
@@ -51,11 +59,7 @@ def test_generations_are_those_of_the_slow_twin(method):
             damped=not plain,
             own_partition=method == "CMA-ES-SB-LA-P",
         )
-        assert optimizer.mean == pytest.approx(twin.mean, rel=1e-9, abs=1e-12)
-        assert optimizer.sigma == pytest.approx(twin.sigma, rel=1e-9)
-        assert pytest.approx(twin.C, rel=1e-9, abs=1e-12) == optimizer.C
-        assert optimizer._p_sigma == pytest.approx(twin.p_sigma, rel=1e-7, abs=1e-9)
-        assert optimizer._p_c == pytest.approx(twin.p_c, rel=1e-9, abs=1e-12)
+        assert_is_twin(optimizer, twin)
         assert optimizer.modified.tolist() == modified.tolist()
     assert (n_modified > 0) == (not plain)
 
@@ -86,16 +90,6 @@ def test_constants_are_those_of_the_slow_twin(dim, population_size):
 def test_of_the_papers_methods_only_cma_es_sb_replaces_the_mean():
     names = [name for name in family("CMA-ES") if METHODS[name].settings.get("replace_mean")]
     assert names == REPLACING
-
-
-def test_the_distribution_is_learnt_from_the_anchors_partition_if_that_has_enough_weight():
-    order, w = np.arange(4), np.array([0.4, 0.3, 0.2, 0.1])
-    own, weights = _cmaes_kernels._own_weights(order, np.array([False, True, False, True, True]), w)
-    assert own == pytest.approx(0.6)
-    assert weights == pytest.approx([2 / 3, 0, 1 / 3, 0])
-    own, weights = _cmaes_kernels._own_weights(order, np.ones(5, dtype=bool), w)
-    assert own == 0
-    assert weights.tolist() == [0, 0, 0, 0]
 
 
 def test_the_damped_step_size_reduces_to_the_ordinary_one_and_damps_both_ways():
@@ -153,14 +147,7 @@ def test_the_covariance_stalls_while_the_step_path_is_long(h):
     optimizer = CMAES(4, population_size=10, seed=0)
     advance(optimizer, 3)
     optimizer._p_sigma = optimizer._p_sigma * (0.1 if h else 100.0)
-    twin = reference_cmaes.CMAESState(
-        mean=optimizer.mean.copy(),
-        sigma=optimizer.sigma,
-        C=optimizer.C.copy(),
-        p_sigma=optimizer._p_sigma.copy(),
-        p_c=optimizer._p_c.copy(),
-        generation=3,
-    )
+    twin = twin_of(optimizer)
     candidates = optimizer.ask()
     errors = np.sum(candidates**2, axis=1)
     p_c = optimizer._p_c.copy()
@@ -168,9 +155,7 @@ def test_the_covariance_stalls_while_the_step_path_is_long(h):
     c_c = optimizer._constants.c_c
     assert np.allclose(optimizer._p_c, (1 - c_c) * p_c) == (not h)
     twin = reference_cmaes.cmaes_generation(twin, candidates, errors, candidates[0], None)
-    assert pytest.approx(twin.C, rel=1e-9, abs=1e-12) == optimizer.C
-    assert optimizer._p_c == pytest.approx(twin.p_c, rel=1e-9, abs=1e-12)
-    assert optimizer.sigma == pytest.approx(twin.sigma, rel=1e-9)
+    assert_is_twin(optimizer, twin)
 
 
 def test_candidates_do_not_depend_on_the_signs_of_eigenvectors(monkeypatch):
@@ -203,8 +188,7 @@ def test_the_decomposition_lags_where_it_is_dear_and_is_saved_so():
     assert lag > 1
     decomposed = []
     for _ in range(12):
-        candidates = optimizer.ask()
-        optimizer.tell(candidates, np.sum(candidates**2, axis=1))
+        advance(optimizer, 1)
         decomposed.append(optimizer._decomposed)
     step = math.ceil(lag)  # the first generation that is at least so far from the last
     assert decomposed == [g // step * step for g in range(1, 13)]
@@ -247,9 +231,7 @@ def test_a_covariance_that_is_not_definite_is_repaired_and_counted(bad):
     else:
         assert not optimizer._p_sigma.any()
         assert not optimizer._p_c.any()
-    for _ in range(200):
-        candidates = optimizer.ask()
-        optimizer.tell(candidates, np.sum(candidates**2, axis=1))
+    advance(optimizer, 200)
     assert optimizer.best.error < 1e-6
 
 
@@ -277,14 +259,8 @@ def test_evaluations_to_a_target_are_of_the_order_of_pycmas(function):
         return count
 
     def pycmas(seed):
-        options = {
-            "popsize": n,
-            "ftarget": target,
-            "seed": seed + 1,
-            "verbose": -9,
-            "maxfevals": 1e5,
-        }
-        es = cma.CMAEvolutionStrategy(start, 0.3, options)
+        options = {"popsize": n, "ftarget": target, "seed": seed + 1, "verbose": -9}
+        es = cma.CMAEvolutionStrategy(start, 0.3, options | {"maxfevals": 1e5})
         while not es.stop():
             xs = es.ask()
             es.tell(xs, [f(x) for x in xs])

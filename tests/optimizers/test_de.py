@@ -88,10 +88,7 @@ def test_crossover_takes_nine_tenths_and_always_one():
 def test_more_trials_are_whole_where_the_population_spans_the_space():
     assert DE(10, population_size=39, full_crossover_share="auto").full_crossover_share == 0.5
     assert DE(10, population_size=40, full_crossover_share="auto").full_crossover_share == 0.75
-    with pytest.raises(
-        ValueError,
-        match=r"full_crossover_share \(or \"auto\"\) must be a finite number in \[0, 1\]",
-    ):
+    with pytest.raises(ValueError, match="full_crossover_share"):
         DE(10, population_size=40, full_crossover_share="all")
 
 
@@ -139,6 +136,9 @@ def test_the_inflation_compounds_but_stays_finite():
     huge = np.array([1e305, np.inf, 1.0, 1.0, 1.0])
     _de._inflate(huge, np.ones(5, dtype=bool))
     assert huge.tolist() == [1e305, np.inf, 1.0, 1.0, 1.0]  # never lowered; 5 // 2 of them
+    negative = np.array([-5.0, -3.0, -4.0, -1.0])  # measured from the smallest one
+    _de._inflate(negative, np.ones(4, dtype=bool))
+    assert negative.tolist() == [-5.0, -5.0 + 100 * 2.0, -4.0, -1.0]
 
 
 def test_a_trial_wins_a_tie_but_a_non_finite_one_never_wins():
@@ -197,9 +197,3 @@ def test_evaluations_to_a_target_are_of_the_order_of_scipys(function):
 
     ratio = np.median([ours(s) for s in range(5)]) / np.median([scipys(s) for s in range(5)])
     assert 0.5 < ratio < 2
-
-
-def test_inflation_measures_negative_errors_from_the_smallest_one():
-    to_beat = np.array([-5.0, -3.0, -4.0, -1.0])
-    _de._inflate(to_beat, np.ones(4, dtype=np.bool_))
-    assert to_beat.tolist() == [-5.0, -5.0 + 100 * 2.0, -4.0, -1.0]

@@ -1,5 +1,7 @@
 """L-SHADE beside its slow twin, and what it learns."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -11,20 +13,14 @@ from tests.optimizers.runs import NET, landscape
 from tests.reference_lshade import Memory, lshade_trials, planned_size, selected
 
 
-class Recorded:
-    """A generator whose uniform numbers of a generation can be looked at afterwards."""
-
-    def __init__(self, optimizer):
-        self.state = optimizer._rng.bit_generator.state
-
-    def uniforms(self, optimizer, memory):
-        rng = np.random.default_rng()
-        rng.bit_generator.state = self.state
-        n = len(optimizer.population)
-        entries = rng.integers(6, size=n)
-        drawn_weights(np.array([memory.F[e] for e in entries]), rng)
-        rng.standard_normal(n)
-        return rng.random((n, 4 + optimizer.dim))
+def uniforms_ahead(optimizer, memory):
+    """The uniform numbers that the next trials will be made from."""
+    rng = copy.deepcopy(optimizer._rng)
+    n = len(optimizer.population)
+    entries = rng.integers(6, size=n)
+    drawn_weights(np.array([memory.F[e] for e in entries]), rng)
+    rng.standard_normal(n)
+    return rng.random((n, 4 + optimizer.dim))
 
 
 def test_each_generation_is_that_of_the_slow_twin():
@@ -36,10 +32,9 @@ def test_each_generation_is_that_of_the_slow_twin():
     search.tell(first, errors)
     while spent < budget - 20:
         population, told_errors = list(search.population), list(search.errors)
-        archive, recorded = list(search.archive), Recorded(search)
+        archive, uniforms = list(search.archive), uniforms_ahead(search, memory)
         assert len(population) == planned_size(20, spent, budget)
         asked = search.ask()
-        uniforms = recorded.uniforms(search, memory)
         expected = lshade_trials(population, archive, told_errors, search._F, search._CR, uniforms)
         assert np.allclose(asked, expected, rtol=1e-12, atol=1e-12)
         told = list(landscape(asked))
@@ -75,9 +70,12 @@ def test_a_memory_whose_crossover_died_out_stays_so():
     assert CR == NEVER
 
 
-def test_gains_over_networks_without_an_error_count_as_the_largest_of_the_others():
+def test_gains_of_any_size_leave_settings_that_are_numbers():
     F, CR = np.array([0.2, 0.8]), np.array([0.5, 0.5])
+    # what had no error before counts as the largest gain of the others
     assert remembered(F, CR, np.array([1.0, np.inf]), 0.5) == remembered(F, CR, np.ones(2), 0.5)
+    found = remembered(np.array([0.5, 0.5]), np.array([0.0, 0.5]), np.array([1e300, 1e-30]), 0.5)
+    assert found == pytest.approx((0.5, 0.5))
 
 
 def test_population_and_archive_are_broken_together():
@@ -101,8 +99,3 @@ def test_it_finds_the_minimum_of_a_sphere(method):
         asked = search.ask()
         search.tell(asked, np.sum(asked**2, axis=1))
     assert search.best.error < 1e-6  # seen 2e-14 at most over 12 seeds
-
-
-def test_gains_of_any_size_leave_settings_that_are_numbers():
-    found = remembered(np.array([0.5, 0.5]), np.array([0.0, 0.5]), np.array([1e300, 1e-30]), 0.5)
-    assert found == pytest.approx((0.5, 0.5))

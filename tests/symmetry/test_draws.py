@@ -16,20 +16,15 @@ def posterior(topology, seed, n_modes=1, chains=6, draws=40):
     centres = rng.normal(size=(n_modes, topology.dim))
     theta = np.empty((chains, draws, topology.dim))
     for chain in range(chains):
-        cloud = centres[chain % n_modes] + 0.01 * rng.normal(size=(draws, topology.dim))
-        theta[chain] = cloud
+        theta[chain] = centres[chain % n_modes] + 0.01 * rng.normal(size=(draws, topology.dim))
     return theta, scrambled(theta, topology, rng)
 
 
 def scrambled(theta, topology, rng):
     """Every chain in another replica, and the last draw of each in a third one."""
     group = list(symmetries(topology))
-    moved = np.stack(
-        [
-            group[i](chain)
-            for i, chain in zip(rng.integers(len(group), size=len(theta)), theta, strict=True)
-        ]
-    )
+    numbers = rng.integers(len(group), size=len(theta))
+    moved = np.stack([group[i](chain) for i, chain in zip(numbers, theta, strict=True)])
     moved[:, -1] = group[rng.integers(len(group))](moved[:, -1])
     return moved
 
@@ -41,9 +36,8 @@ def test_draws_of_one_network_come_together_and_it_is_said_how(topology, seed):
     found = align_draws(drawn, topology)
     # where neurons are alike or near zero, noise decides which replica is nearest
     assert found.theta.var(axis=(0, 1)).sum() <= 1.05 * theta.var(axis=(0, 1)).sum()
-    for before, after in zip(
-        drawn.reshape(-1, topology.dim), found.draws.reshape(-1, topology.dim), strict=True
-    ):
+    pairs = zip(*(x.reshape(-1, topology.dim) for x in (drawn, found.draws)), strict=True)
+    for before, after in pairs:
         assert np.abs(replicas(before, topology) - after).max(axis=1).min() == 0
     first = np.take_along_axis(topology.layers(drawn)[0], found.orders[0][..., None], axis=2)
     assert np.array_equal(first * found.signs[0][..., None], topology.layers(found.theta)[0])
@@ -51,10 +45,8 @@ def test_draws_of_one_network_come_together_and_it_is_said_how(topology, seed):
 
 def test_other_replicas_give_the_same_result():
     theta, drawn = posterior(NET, 0, n_modes=2)
-    found = [
-        align_draws(draws, NET)
-        for draws in (theta, drawn, scrambled(drawn, NET, np.random.default_rng(9)))
-    ]
+    other = scrambled(drawn, NET, np.random.default_rng(9))
+    found = [align_draws(draws, NET) for draws in (theta, drawn, other)]
     for other in found[1:]:
         assert other.theta == pytest.approx(found[0].theta, abs=1e-12)
         assert np.array_equal(other.modes, found[0].modes)
@@ -141,6 +133,10 @@ def test_diagnostics_are_those_of_known_chains():
     assert np.isnan(diagnostics(noise[:, :7])[0]).all()
 
 
+def named(chains, draws):
+    return {"w": np.zeros((2, 3, 1, 2)), "v": np.zeros((chains, draws, 2, 1))}
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -151,14 +147,8 @@ def test_diagnostics_are_those_of_known_chains():
         (lambda: align_draws("draws", NET), "draws must be an array of numbers"),
         (lambda: align_draws({}, activation="tanh"), "draws must be arrays"),
         (lambda: align_draws({"w": np.zeros((2, 3))}, activation="tanh"), "draws must be arrays"),
-        (
-            lambda: align_draws({"w": np.zeros((2, 3, 1, 2)), "v": np.zeros((2, 4, 2, 1))}),
-            "as many chains and draws",
-        ),
-        (
-            lambda: align_draws({"w": np.zeros((2, 3, 1, 2)), "v": np.zeros((2, 3, 2, 1))}),
-            "unknown activation of the hidden layers None",
-        ),
+        (lambda: align_draws(named(2, 4)), "as many chains and draws"),
+        (lambda: align_draws(named(2, 3)), "unknown activation of the hidden layers None"),
     ],
 )
 def test_draws_that_cannot_be_read_are_refused(call, message):

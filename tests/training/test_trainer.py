@@ -1,6 +1,5 @@
 """The trainer: short searches, polishes and restarts, whatever the threads and interruptions."""
 
-import dataclasses
 import itertools
 import json
 import pickle
@@ -10,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from symbreak import METHODS, LeastSquares, Model, load_problem, train
+from symbreak import LeastSquares, Model, load_problem, train
 from symbreak.objectives._base import Found
 from symbreak.training import Run
 from symbreak.training._agreement import ERROR, Agreement, agreement, bound, label_optima
@@ -39,7 +38,7 @@ def sinc():
 
 
 def without_ball():
-    return replace(load_problem("sinc"), rescale="none")
+    return replace(sinc(), rescale="none")
 
 
 def long_table():
@@ -53,10 +52,8 @@ def long_table():
 def outcome(record):
     """All that a result is, as one text; why and how fast it ended apart."""
     rows = [record.errors, record.evaluations, record.theta, record.starts, record.rates]
-    origin = dict(record.model.origin)
-    return json.dumps(
-        [row.tolist() for row in rows] + [record.model.to_json(), origin, record.n_evaluations]
-    )
+    plain = [record.model.to_json(), dict(record.model.origin), record.n_evaluations]
+    return json.dumps([row.tolist() for row in rows] + plain)
 
 
 def test_it_finds_what_a_long_search_finds_in_a_fraction_of_its_evaluations(problem):
@@ -69,11 +66,9 @@ def test_it_finds_what_a_long_search_finds_in_a_fraction_of_its_evaluations(prob
 @pytest.mark.parametrize("make", [sinc, table])
 def test_threads_change_nothing(make):
     problem = make()
-    records = [
-        train(problem, max_evaluations=30_000, seed=3, threads=threads) for threads in (1, 2, 5)
-    ]
-    assert outcome(records[0]) == outcome(records[1]) == outcome(records[2])
-    assert len(records[0].starts) > 2
+    one, five = (train(problem, max_evaluations=20_000, seed=3, threads=n) for n in (1, 5))
+    assert outcome(one) == outcome(five)
+    assert len(one.starts) > 2
 
 
 @pytest.mark.parametrize(
@@ -138,8 +133,8 @@ def test_the_budget_is_never_exceeded(make, budget):
     assert record.evaluations[-1] == record.n_evaluations
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if "BF" not in name])
-def test_every_method_can_be_polished_and_is_never_the_worse_for_it(problem, method):
+@pytest.mark.parametrize("method", ["DE", "CMA-ES-SB", "L-SHADE-SB-LA", "CMA-ES-BIPOP", "auto"])
+def test_every_kind_of_method_can_be_polished_and_is_never_the_worse_for_it(problem, method):
     plain = train(problem, method, max_evaluations=8_000, seed=1, polish="none")
     final = train(problem, method, max_evaluations=10_000, seed=1, polish="final")
     assert final.error <= plain.error
@@ -405,7 +400,7 @@ def test_a_ridge_that_sets_itself_overfits_less_than_none():
     X = rng.normal(size=(500, 3))
     y = X[:, 0] + np.sin(2 * X[:, 1])
     auto = train(problem, max_evaluations=20_000, seed=0)
-    free = dataclasses.replace(problem, alpha=0.0)
+    free = replace(problem, alpha=0.0)
     none = [train(free, max_evaluations=20_000, seed=seed).model for seed in range(3)]
     # seen 0.07 to 0.09, and 0.25 to 0.63, over 12 seeds
     assert auto.model.error(X, y) < 0.5 * np.mean([model.error(X, y) for model in none])

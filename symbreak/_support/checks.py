@@ -138,10 +138,10 @@ def check_count(name: str, value: object, minimum: int, why: str = "") -> int:
     """Return ``value`` as an int if it is an integer of at least ``minimum``."""
     integral = isinstance(value, int | np.integer) and not isinstance(value, bool)
     # 1e5 is how people write a budget
-    if not integral and not (isinstance(value, float) and value.is_integer()):
-        number = minimum - 1
-    else:
+    if integral or (isinstance(value, float) and value.is_integer()):
         number = int(value)  # type: ignore[call-overload]
+    else:
+        number = minimum - 1
     if not minimum <= number <= MAX_COUNT:
         reason = f" ({why})" if why else ""
         most = " and at most 2^128" if number > MAX_COUNT else ""
@@ -156,14 +156,6 @@ def check_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {shown(value)}.")
     return bool(value)
-
-
-def check_index(name: str, value: object, n: int, what: str) -> int:
-    """Return ``value`` as an int if it is one of ``n`` things that are counted from 0."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not 0 <= int(value) < n:  # type: ignore[call-overload]
-        raise ValueError(f"{name} must be 0 to {n - 1} ({what}), got {shown(value)}.")
-    return int(value)  # type: ignore[call-overload]
 
 
 def check_real(name: str, value: object, low: float, high: float) -> float:

@@ -37,7 +37,6 @@ CHUNK = 2**20
 ALIGNMENTS = ("exact", "assignment", "proximity", "invariant")
 
 Operators = SignedPermutation | list[SignedPermutation]
-Moves = tuple[list[IntArray], list[Array]]  # orders and signs of each hidden layer, each (n, N)
 
 
 def align(
@@ -118,18 +117,18 @@ def _blocks_with_marks(topology: Topology) -> tuple[IntArray, ...]:
     return tuple(np.hstack([block, block + topology.dim]) for block in topology.blocks)
 
 
-def moves_of(marks: Array, topology: Topology) -> Moves:
-    """Which neurons stand where, from marks (n, D) that were moved, layer by layer.
+def moves_of(marks: Array, topology: Topology) -> tuple[list[IntArray], list[Array]]:
+    """Which neurons stand where, from marks (..., D) that were moved, layer by layer.
 
-    Neuron j of layer h was neuron ``orders[h][:, j]``, times ``signs[h][:, j]``.
+    Neuron j of layer h was neuron ``orders[h][..., j]``, times ``signs[h][..., j]``.
     """
     orders, signs, first = [], [], 0
-    before = np.ones((len(marks), 1))  # the sign of each neuron's first input
+    before = np.ones((*marks.shape[:-1], 1))  # the sign of each neuron's first input
     for layer in topology.layers(marks)[: len(topology.hidden)]:
-        n, columns = layer.shape[1:]
-        orders.append((np.abs(layer[:, :, 0]).astype(np.int64) - 1 - first) // columns)
-        signs.append(np.sign(layer[:, :, 0]) * before)
-        before, first = signs[-1][:, :1], first + n * columns
+        n, columns = layer.shape[-2:]
+        orders.append((np.abs(layer[..., 0]).astype(np.int64) - 1 - first) // columns)
+        signs.append(np.sign(layer[..., 0]) * before)
+        before, first = signs[-1][..., :1], first + n * columns
     return orders, signs
 
 
@@ -147,7 +146,9 @@ def _population(values: ArrayLike, topology: Topology, name: str = "population")
 
 
 def _anchor(values: ArrayLike, topology: Topology) -> Array:
-    return _population([check_theta(values, topology.dim, "anchor")], topology, "anchor")[0]
+    array = check_theta(values, topology.dim, "anchor")
+    check_magnitude("anchor", array)
+    return array
 
 
 def affordable_method(topology: Topology, n: int) -> str:
@@ -237,8 +238,7 @@ def canonical(theta: ArrayLike, topology: Topology, key: str = "bias") -> Array:
     """
     check_choice("key", key, KEYS)
     population, single = _one_or_many(theta, topology)
-    out = population.copy()
-    keys_of = KEYS[key]
+    out, keys_of = population.copy(), KEYS[key]
     apply_rules(
         out, topology.blocks, topology.signed, lambda h: keys_of(topology.layers(out)[h]).copy()
     )

@@ -25,8 +25,6 @@ from symbreak._support.checks import (
     check_kind,
     check_population,
     check_theta,
-    check_vectors,
-    shown,
 )
 from symbreak._support.compile import compiled, inlined
 from symbreak.symmetry._assignment import sweep
@@ -68,10 +66,6 @@ class NoBreaking:
             check_topology(self.topology)
 
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        if not isinstance(population, np.ndarray):
-            population = check_vectors(population, "(N_p, D)", "population")
-        if population.ndim != 2:
-            raise ValueError(f"population must be an array (N_p, D), got {shown(population)}.")
         return population, np.zeros(len(population), dtype=np.bool_)
 
 

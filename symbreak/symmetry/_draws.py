@@ -121,7 +121,11 @@ def align_draws(
     theta = _joined(draws, places, topology)
     chains = theta if theta.ndim == 3 else theta[None]
     modes, centroids = _find_modes(chains, topology)
-    aligned, orders, signs = _align_chains(chains, modes, centroids, topology)
+    method, aligned = affordable_method(topology, PER_CHAIN), np.empty_like(chains)
+    marks = np.empty_like(chains)
+    for i, mode in enumerate(modes):
+        aligned[i], marks[i] = align_marked(chains[i], centroids[mode], topology, method)
+    orders, signs = moves_of(marks, topology)
     result = _parted(aligned.reshape(theta.shape), draws, places)
     found = (topology, places, modes, centroids, orders, signs)
     return AlignedDraws(result, aligned, *found, _summary(chains, aligned, modes))
@@ -217,21 +221,6 @@ def _overlap(a: Array, b: Array) -> bool:
         return True
     widths = [float(np.var(cloud @ (line / length))) for cloud in (a, b)]
     return bool(length <= SEPARATION * np.sqrt(np.mean(widths)))
-
-
-def _align_chains(
-    chains: Array, modes: IntArray, centroids: Array, topology: Topology
-) -> tuple[Array, list[IntArray], list[Array]]:
-    """Every draw aligned to the centroid of its mode, and how it was moved."""
-    method = affordable_method(topology, PER_CHAIN)
-    aligned, marks = np.empty_like(chains), np.empty_like(chains)
-    for chain, mode in enumerate(modes):
-        aligned[chain], marks[chain] = align_marked(
-            chains[chain], centroids[mode], topology, method
-        )
-    orders, signs = moves_of(marks.reshape(-1, topology.dim), topology)
-    lead = chains.shape[:2]
-    return aligned, [x.reshape(*lead, -1) for x in orders], [x.reshape(*lead, -1) for x in signs]
 
 
 def _summary(before: Array, after: Array, modes: IntArray) -> pd.DataFrame:

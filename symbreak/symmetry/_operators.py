@@ -17,7 +17,6 @@ from symbreak._support.checks import (
     Array,
     IntArray,
     check_finite,
-    check_index,
     check_kind,
     check_memory,
     check_theta,
@@ -39,22 +38,20 @@ def flip(theta: Array, topology: Topology, layer: int, neuron: int) -> Array:
     Raises:
         ValueError: if the activation is not odd, as flips would change what the network computes.
     """
-    _check_neurons(topology, layer, neuron)
+    block = _block(topology, layer, neuron)
     if not topology.signed:
         raise ValueError(
             f"neurons of a {topology} network cannot be flipped, since {topology.activation} is "
             "not odd; they can be swapped."
         )
     out = _checked(theta, topology.dim).copy()
-    out[..., topology.blocks[layer][neuron]] *= -1
+    out[..., block[neuron]] *= -1
     return out
 
 
 def swap(theta: Array, topology: Topology, layer: int, j: int, k: int) -> Array:
     """Permutation symmetry ``P_jk^l``: exchange two neurons of a layer (Eq. 14)."""
-    _check_neurons(topology, layer, j, k)
-    block = topology.blocks[layer]
-    theta = _checked(theta, topology.dim)
+    block, theta = _block(topology, layer, j, k), _checked(theta, topology.dim)
     out = theta.copy()
     out[..., block[[j, k]]] = theta[..., block[[k, j]]]
     return out
@@ -68,9 +65,14 @@ class SignedPermutation:
     sign: Array  # (D,), each +1 or -1
 
     def __post_init__(self) -> None:
-        source, sign = (x if isinstance(x, np.ndarray) else None for x in (self.source, self.sign))
-        right = source is not None and sign is not None and source.dtype.kind in "iu"
-        if not right or source.ndim != 1 or sign.shape != source.shape or not _are_signs(sign):
+        source, sign = np.asarray(self.source), np.asarray(self.sign)
+        kinds = source.dtype.kind in "iu", sign.dtype.kind in "if"
+        if (
+            not all(kinds)
+            or source.ndim != 1
+            or sign.shape != source.shape
+            or (abs(sign) != 1).any()
+        ):
             raise ValueError(
                 "a symmetry is a permutation of 0 to D - 1 and D signs, arrays of shape (D,), got "
                 f"{shown(self.source)} and {shown(self.sign)}."
@@ -169,12 +171,15 @@ def _checked(theta: ArrayLike, dim: int) -> Array:
     return array
 
 
-def _are_signs(sign: NDArray[np.generic]) -> bool:
-    return sign.dtype.kind in "if" and bool((np.abs(sign) == 1).all())
-
-
-def _check_neurons(topology: Topology, layer: int, *neurons: int) -> None:
-    check_topology(topology)
-    check_index("layer", layer, len(topology.hidden), f"hidden layers of {topology}")
+def _block(topology: Topology, layer: int, *neurons: int) -> IntArray:
+    """Where the neurons of a layer live, if it has these."""
+    _check_index("layer", layer, len(check_topology(topology).hidden), f"of {topology}")
     for n in neurons:
-        check_index("neuron", n, topology.hidden[layer], f"of layer {layer} of {topology}")
+        _check_index("neuron", n, topology.hidden[layer], f"of layer {layer} of {topology}")
+    return topology.blocks[layer]
+
+
+def _check_index(name: str, value: int, n: int, where: str) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 0 <= value < n:
+        raise ValueError(f"{name} must be 0 to {n - 1} ({where}), got {shown(value)}.")

@@ -215,8 +215,7 @@ def _in_units(model: Any, network: Any, anchor: Any, names: tuple[str, ...]) -> 
 
 def _cosines(a: Array, b: Array) -> Array:
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    cosines: Array = np.sum(a * b, axis=1) / np.where(lengths > 0, lengths, 1.0)
-    return cosines
+    return np.sum(a * b, axis=1) / np.where(lengths > 0, lengths, 1.0)
 
 
 def _read_model(model: Any) -> Parameters:

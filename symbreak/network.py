@@ -179,43 +179,15 @@ def mean_square(residuals: Array, weights: Array | None = None) -> float:
 
 @lru_cache(maxsize=64)
 def held(topology: Topology) -> Array:
-    """Share of the ridge (D,) that each entry of ``theta`` bears: 1, or a tenth for a bias."""
+    """Share of the ridge (D,) that each entry of ``theta`` bears: 1, or a tenth for a bias.
+
+    The bias of an output bears nothing.
+    """
     shares = np.ones(topology.dim)
     for layer in topology.layers(shares):
         layer[:, -1] = SHIFT_SHARE
     shares.flags.writeable = False
     return shares
-
-
-def ridge(
-    theta: Array,
-    topology: Topology,
-    output_weights: Array,
-    alpha: float,
-    total_weight: float,
-    *,
-    shift: bool,
-) -> float:
-    """What the parameters cost: ``alpha`` times their squares, over samples and outputs.
-
-    Biases of hidden neurons count a tenth (``held``), output biases nothing.
-    """
-    V = output_weights[: len(output_weights) - int(shift)]
-    squares = float(held(topology) @ theta**2 + np.sum(V**2))
-    return alpha * squares / (total_weight * output_weights.shape[1])
-
-
-def outputs_error(
-    outputs: Array, Y: Array, output_error: str, scale: float, weights: Array | None
-) -> float:
-    """Mean squared error of outputs (K, q) that were fitted to ``scale * Y``.
-
-    ``"linear"`` is the residual of the linear fit. ``"tanh"``, for classes only, sends it through
-    tanh and compares with the 0/1 targets (paper-notes 15).
-    """
-    if output_error == "tanh":
-        return mean_square(np.tanh(outputs) - Y, weights)
-    return mean_square(outputs / scale - Y, weights)
 
 
 def evaluation_cost(topology: Topology, n_samples: int) -> int:

@@ -259,15 +259,13 @@ class LeastSquares(Objective):
         if model.output == "softmax":
             outputs = model.outputs(problem.inputs.undo(train.X))
             return network.mean_square(outputs - train.y, train.weights)
-        error = network.outputs_error(
-            model.weighted_sums(train.X), train.y, problem.output_error, scale, train.weights
-        )
+        z = model.weighted_sums(train.X)
+        fitted = np.tanh(z) if problem.output_error == "tanh" else z / scale  # paper-notes 15
+        error = network.mean_square(fitted - train.y, train.weights)
         if with_ridge and self.alpha > 0:
-            error += network.ridge(
-                *(model.theta, model.topology, model.output_weights / scale),
-                *(self.alpha, train.total_weight),
-                shift=problem.output_shift,
-            )
+            V = model.output_weights[: self.topology.hidden[-1]] / scale
+            squares = float(network.held(self.topology) @ model.theta**2 + np.sum(V**2))
+            error += self.alpha * squares / (train.total_weight * V.shape[1])
         return error
 
     def validation_error(self, model: Model) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from symbreak._support.checks import Array, unknown
+from symbreak._support.checks import Array, check_choice
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,4 @@ def find_activation(name: str | Activation) -> Activation:
     """The row of ``ACTIVATIONS``; a ValueError names the nearest ones."""
     if isinstance(name, Activation):
         return name
-    if not isinstance(name, str) or name not in ACTIVATIONS:
-        raise unknown("activation", name, ACTIVATIONS)
-    return ACTIVATIONS[name]
+    return ACTIVATIONS[check_choice("activation", name, ACTIVATIONS)]

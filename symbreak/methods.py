@@ -155,8 +155,7 @@ def register_method(
     check_text("family", family)
     method = Method(optimizer, breaking, settings or {}, family=family, role=role, polish=polish)
     for setting in method.settings:
-        if setting not in method.setting_names:
-            raise unknown(f"setting of {name}", setting, method.setting_names)
+        check_choice(f"setting of {name}", setting, method.setting_names)
     _METHODS[name] = method
     return method
 
@@ -168,9 +167,7 @@ def is_built_in_method(name: str) -> bool:
 
 def find_method(name: str) -> Method:
     """The row of ``METHODS``; a ValueError names the nearest ones."""
-    if not isinstance(name, str) or name not in METHODS:
-        raise unknown("method", name, METHODS)
-    return METHODS[name]
+    return METHODS[check_choice("method", name, METHODS)]
 
 
 def check_settings(method: str, settings: Mapping[str, Any], others: Iterable[str]) -> None:

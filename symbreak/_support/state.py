@@ -111,16 +111,12 @@ def _fits(got: tuple[int, ...], shape: Sequence[str], sizes: Mapping[str, int]) 
     )
 
 
-def generator_from(state: Any, known: Sequence[str]) -> Generator:
+def generator_from(state: Mapping[str, Any], known: Sequence[str]) -> Generator:
     """A generator in a saved state; only NumPy's own bit generators are made."""
-    kind = state.get("bit_generator") if isinstance(state, Mapping) else None
-    if not isinstance(kind, str) or kind not in known:
+    if (kind := state["bit_generator"]) not in known:
         raise unknown("bit generator", kind, known)
-    bits = getattr(np.random, str(kind))()
-    try:
-        bits.state = state
-    except (TypeError, ValueError, KeyError, OverflowError) as error:
-        raise ValueError(f"the state's random generator is damaged ({error!r}).") from None
+    bits = getattr(np.random, kind)()
+    bits.state = state
     return np.random.Generator(bits)
 
 

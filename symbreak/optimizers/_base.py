@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from symbreak._support.checks import (
     Array,
     Mask,
+    check_choice,
     check_count,
     check_finite,
     check_magnitude,
@@ -22,7 +23,6 @@ from symbreak._support.checks import (
     check_text,
     check_vectors,
     shown,
-    unknown,
 )
 from symbreak._support.compile import compiled
 from symbreak._support.state import (
@@ -273,9 +273,8 @@ class Optimizer(ABC):
     @classmethod
     def _restored(cls, state: State) -> Self:
         """Checked, since compiled code does not look at shapes again."""
-        name, topology = state["breaking"], check_text("the state's topology", state["topology"])
-        if not isinstance(name, str) or name not in BREAKINGS:
-            raise unknown("breaking", name, BREAKINGS)
+        name = check_choice("breaking", state["breaking"], BREAKINGS)
+        topology = check_text("the state's topology", state["topology"])
         self = cls(
             state["dim"],
             population_size=state["population_size"],

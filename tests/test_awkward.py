@@ -252,32 +252,6 @@ def test_an_awkward_value_gets_an_error_in_words_or_a_right_answer(
     assert complaints(function, arguments, named) == {}
 
 
-def stepped(state):
-    training = Run.from_state(PROBLEM, state)
-    if not training.finished:
-        training.step()
-    record = training.record()
-    return None if record.model is None else record.theta
-
-
-STATES = {
-    "DE": (DE(6, population_size=8), going_on(DE.from_state)),
-    "CMAES": (
-        CMAES(6, population_size=8, breaking=symmetry.ProximityBreaking(NET)),
-        going_on(CMAES.from_state),
-    ),
-    "Run": (Run(PROBLEM, "auto", population_size=8), stepped),
-}
-
-
-@pytest.mark.parametrize("name", STATES)
-def test_a_state_with_any_part_replaced_is_refused_or_goes_on(name):
-    made, go_on = STATES[name]
-    for key, part in made.state().items():
-        found = complaints(lambda part, key=key: go_on({**made.state(), key: part}), (part,), {})
-        assert found == {}, key
-
-
 STUDIES = [
     door(StudySpec.parse, STUDY, name="study"),
     door(StudySpec.load, "study.toml"),

@@ -249,15 +249,6 @@ def test_a_band_is_finite_or_there_is_a_sentence_why_there_is_none(X, y):
     json.loads(model.to_json())
 
 
-def test_a_mean_of_very_many_networks_has_bars_too():
-    X, y = table(30)
-    problem = Problem.from_arrays(X, y, hidden=(1,), alpha=0.1)
-    model = LeastSquares(problem).model(np.ones(2))
-    optima = 120 * [Optimum(model.theta, model.output_weights, 0.1)]
-    one, many = (error_bars_of(problem, optima[:n], np.full(n, 1 / n)) for n in (1, 120))
-    assert many.scores == pytest.approx(one.scores)
-
-
 def test_too_many_weights_have_no_error_bars_and_say_so():
     X, y = table()
     problem = Problem.from_arrays(X, y, hidden=(220,), alpha=1.0)

@@ -30,7 +30,6 @@ from symbreak.estimators import (
     EvolvedMLPRegressor,
     EvolvedNetwork,
 )
-from symbreak.problems._data import merge_samples
 from symbreak.training import _last_step, _size, _train
 from symbreak.training._last_step import POLISH_SAMPLES, part_of, refitted
 
@@ -144,15 +143,6 @@ def test_weights_are_repetitions_and_the_order_of_samples_means_nothing(estimato
     repeated = estimator(**options).fit(X[rows], y[rows])
     assert bits(weighted) == bits(repeated)
     assert bits(weighted) != bits(estimator(**options).fit(X, y))
-
-
-def test_merging_keeps_every_different_sample_once():
-    X = np.array([[1.0, 2], [0, 2], [1, 2], [1, 2], [-0.0, 2]])
-    rows, weights, counts = merge_samples(X, np.array(list("aabaa")), np.array([1, 2, 4, 8, 16.0]))
-    found = {(tuple(X[row]), "aabaa"[row]): w for row, w in zip(rows, weights, strict=True)}
-    assert found == {((1, 2), "a"): 9, ((0, 2), "a"): 18, ((1, 2), "b"): 4}
-    assert sorted(counts) == [1, 2, 2]
-    assert merge_samples(X[:2], np.array(["a", "b"]), None)[1:] == (None, None)
 
 
 @quickly
@@ -632,11 +622,6 @@ def test_weights_and_values_at_the_limit_of_floats_warn_of_nothing():
         quick(EvolvedMLPRegressor, LINE * 1.7e308, WAVE)
     with pytest.raises(ValueError, match="is expecting 1 features"):  # and no word about names
         huge.predict(pd.DataFrame({"a": LINE[:, 0], "b": 1}))
-
-
-def test_a_table_wider_than_small_networks_are_is_refused_at_once():
-    with pytest.raises(ValueError, match="X has 30,000 columns, more than 20,000"):
-        quick(EvolvedMLPRegressor, np.zeros((12, 30_000)), WAVE[:12])
 
 
 def test_a_table_that_takes_minutes_is_said_to_unless_there_is_a_limit(monkeypatch):

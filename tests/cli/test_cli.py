@@ -84,6 +84,7 @@ def test_train_compares_methods_and_saves_the_best_model(tmp_path):
         (["train", "sinc", "--activation", "gelu"], "unknown activation 'gelu'"),
         (["train", "sinc", "--time", "0"], "--time must be a positive number"),
         (["train", "none.csv"], "no data file 'none.csv'"),
+        (["train", "."], "no data file '.'; it is a folder, name a file in it"),
         (["predict", "none.json", "none.csv"], "there is no model file 'none.json'"),
         (["inspect", "none.json"], "there is no model file"),
         (["export", "none.json", "--to", "c"], "there is no model file"),

@@ -162,7 +162,7 @@ def test_a_raw_file_trains_predicts_and_exports_with_three_commands(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Rare")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=5, max_size=12))
 def test_any_cells_are_encoded_or_refused_in_words(rows):
     cells = np.empty((len(rows), 2), dtype=object)
@@ -192,7 +192,7 @@ def files(draw):
 
 
 @pytest.mark.filterwarnings("ignore:Rare")
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(files())
 def test_any_file_is_refused_in_words_or_trained_on_kept_predicted_for_and_exported(columns):
     with tempfile.TemporaryDirectory() as folder:

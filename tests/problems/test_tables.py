@@ -421,34 +421,15 @@ def test_what_a_parquet_file_says_of_its_index_may_be_anything(tmp_path):
         assert read_table(tmp_path / "a.parquet").names == ("a",)
 
 
-def right_or_refused(path):
-    try:
-        table = read_table(path)
-        values = table.numbers(table.names)
-        labels = [table.labels(name) for name in table.names]
-    except ValueError:
-        return None
-    assert np.isfinite(values).all()
-    assert all(len(column) == len(values) for column in labels)
-    return values
-
-
-FUZZ = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-
-
-@FUZZ
 @given(
     st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3), min_size=1),
-    st.sampled_from(
-        [(",", "."), (";", "."), (";", ","), ("\t", ","), ("|", "."), (" ", "."), (" ", ",")]
-    ),
+    st.sampled_from([(",", "."), (";", "."), (";", ","), ("\t", ","), ("|", "."), (" ", ",")]),
 )
 def test_numbers_come_back_to_the_last_bit(tmp_path, rows, dialect):
     delimiter, decimal = dialect
     lines = [delimiter.join(repr(x).replace(".", decimal) for x in row) for row in rows]
-    text = "\n".join([delimiter.join("abc"), *lines])
-    values = right_or_refused(written(tmp_path, text))
-    assert np.array_equal(values, np.array(rows))
-    assert np.array_equal(np.signbit(values), np.signbit(rows))
+    table = read_table(written(tmp_path, "\n".join([delimiter.join("abc"), *lines])))
+    assert table.numbers(table.names).tobytes() == np.array(rows, dtype=float).tobytes()

@@ -78,14 +78,13 @@ def test_intervals_hold_about_their_share_of_new_samples():
     assert std.mean() == pytest.approx(0.2, rel=0.25)
 
 
-@pytest.mark.parametrize("degrees", [2, 3])
-def test_intervals_hold_their_share_of_noise_with_heavy_tails(degrees):
+def test_intervals_hold_their_share_of_noise_with_heavy_tails():
     X, _ = table(300)
     rng = np.random.default_rng(5)
-    model = trained(X, X[:, 0] + rng.standard_t(degrees, size=300)).model
+    model = trained(X, X[:, 0] + rng.standard_t(2, size=300)).model
     new = rng.uniform(-2, 2, size=(4_000, 1))
     low, high = model.predict_interval(new, 0.9)
-    y = new[:, 0] + rng.standard_t(degrees, size=4_000)
+    y = new[:, 0] + rng.standard_t(2, size=4_000)
     assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.9, abs=0.07)
 
 

@@ -104,34 +104,6 @@ def test_a_study_file_of_any_bytes(content):
     check_study(content.decode(errors="replace"))
 
 
-@given(
-    st.dictionaries(
-        st.sampled_from(["problems", "methods", "repetitions", "seed", "data", "name", "data_seed"])
-        | st.sampled_from(
-            ["budgets.syn5", "problem.syn5.hidden", "problem.syn5.alpha", "method.DE.F"]
-        )
-        | st.sampled_from(["problem.syn5", "method", "data_file.x.file", "data_file.x.targets"]),
-        values(),
-        max_size=4,
-    )
-)
-def test_a_study_file_of_any_values(changes):
-    lines = {"problems": '["syn5"]', "methods": '["DE"]'} | {
-        key: toml(value) for key, value in changes.items()
-    }
-    check_study("\n".join(f"{key} = {value}" for key, value in lines.items()))
-
-
-def toml(value):
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return {"null": "nan", "NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}.get(
-        text := json.dumps(value), text
-    )
-
-
 def check_study(text):
     try:
         spec = StudySpec.parse(text)

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from symbreak._support.words import CHART_FORMATS, how_to_install
+from symbreak._support.words import CHART_FORMATS
 
 
 class _Console(Console):
@@ -30,12 +30,6 @@ console = _Console(highlight=False)
 
 #: Tables are at least as wide.
 NARROWEST = 80
-#: Which extra brings a module.
-EXTRAS = {
-    **dict.fromkeys(("altair", "vl_convert", "jinja2", "markupsafe"), "report"),
-    "gymnasium": "control",
-    **dict.fromkeys(("dask", "distributed"), "cluster"),
-}
 #: The option for an argument of the library.
 FLAGS = {
     **{name: f"--{name}" for name in ("alpha", "hidden", "method", "seed", "threads", "timeout")},
@@ -229,10 +223,9 @@ def run_kindly(app: Callable[[], object]) -> None:
     except MemoryError:
         fail("this is too large for the memory of the machine; use smaller sizes.")
     except ModuleNotFoundError as error:
-        if error.name not in EXTRAS:
+        if "pip install" not in str(error):  # of an extra, which says so
             raise
-        extra = EXTRAS[error.name]
-        fail(f"{error.name} is missing; install it with: {how_to_install(extra)}", code=1)
+        fail(error, code=1)
 
 
 def split_names(text: str, known: Sequence[str]) -> list[str]:

@@ -113,17 +113,9 @@ def train_command(
     check_count("--data-seed", data_seed, 0)
     check_time(max_time)
     import_here(imports)
-    reading = {
-        "targets": target,
-        "ignore": ignore,
-        "categories": categories,
-        "numbers": numbers,
-        "task": task,
-        "header": header,
-        "encoding": encoding,
-        "validation": validation,
-        "test": test,
-    }
+    reading: dict[str, Any] = {"targets": target, "ignore": ignore, "categories": categories}
+    reading |= {"numbers": numbers, "task": task, "header": header, "encoding": encoding}
+    reading |= {"validation": validation, "test": test}
     given = {key: value for key, value in reading.items() if value not in (None, [])}
     previous = None if start is None else Model.load(start)
     problem = _load(source, data_seed, given, previous)
@@ -135,17 +127,10 @@ def train_command(
         hidden = ",".join(map(str, split(previous)[0].topology.hidden)) if chooses else hidden
         activation = activation or previous.topology.activation.name
     problem = _changed(problem, None if hidden == "auto" else hidden, activation, alpha)
-    options: dict[str, Any] = {
-        "hidden": "auto" if chooses else None,
-        "max_evaluations": evaluations,
-        "max_time": max_time,
-        "seed": seed,
-        "population_size": population_size,
-        "threads": threads,
-        "n_networks": networks,
-        "max_neurons": max_neurons,
-        "initial": previous,
-    }
+    options: dict[str, Any] = {"max_evaluations": evaluations, "max_time": max_time, "seed": seed}
+    options |= {"population_size": population_size, "threads": threads, "initial": previous}
+    options |= {"n_networks": networks, "max_neurons": max_neurons}
+    options["hidden"] = "auto" if chooses else None
     names = list(dict.fromkeys(method or ["auto"]))
     check_threads(threads)
     check_networks(problem, networks, max_neurons, averages=own, chooses=chooses)

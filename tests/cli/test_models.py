@@ -206,7 +206,7 @@ def test_classes_are_found_whatever_a_file_makes_of_numbers(tmp_path, kind):
     model = train(problem, "DE", max_evaluations=400).model
     model.save(tmp_path / "a.json")
     np.savez(tmp_path / "a.npz", X=X, y=labels)
-    frame.assign(k=labels.astype(float)).to_csv(tmp_path / "a.csv", index=False)
+    frame.assign(k=labels).to_csv(tmp_path / "a.csv", index=False)
     for name in ("a.npz", "a.csv"):
         text = run("inspect", tmp_path / "a.json", "--data", tmp_path / name)
         assert f"this table 40 {model.error(X, known):.1%}" in text

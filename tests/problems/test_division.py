@@ -5,24 +5,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from symbreak.problems._files import MIN_TRAINING, PARTS, class_quotas, divide
+from symbreak.problems._files import MIN_TRAINING, PARTS, divide
 
 shares = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.25, 1 / 3, 0.4])
-
-
-@given(
-    st.lists(st.integers(1, 40), min_size=1, max_size=30),
-    st.floats(0, 1),
-    st.floats(0, 1),
-)
-def test_quotas_are_shares_to_within_a_row_and_add_up(sizes, first, second):
-    sizes = np.array(sizes)
-    ends = np.sort([int(first * sizes.sum()), int(second * sizes.sum())])
-    parts = np.diff([0, *ends, sizes.sum()])
-    quotas = class_quotas(sizes, parts)
-    assert np.array_equal(quotas.sum(axis=0), parts)
-    assert np.array_equal(quotas.sum(axis=1), sizes)
-    assert (np.abs(quotas - np.outer(sizes, parts) / sizes.sum()) <= 1).all()
 
 
 @given(st.lists(st.integers(3, 40), min_size=2, max_size=20), shares, shares, st.integers(0, 99))
@@ -30,31 +15,15 @@ def test_every_part_has_its_share_of_every_class_and_every_row_is_used_once(
     sizes, validation, test, seed
 ):
     labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
-    rows = divided(seed, len(labels), validation, test, labels)
+    sizes_of_parts = [round(share * len(labels)) for share in (validation, test)]
+    assume(len(labels) - sum(sizes_of_parts) >= MIN_TRAINING)
+    assume(all(n or not share for share, n in zip((validation, test), sizes_of_parts, strict=True)))
+    rows = divide(seed, len(labels), validation, test, labels)
+    assert [len(rows.get(part, ())) for part in PARTS[1:]] == sizes_of_parts
     assert sorted(np.concatenate(list(rows.values()))) == list(range(len(labels)))
     for chosen in rows.values():
         found = np.bincount(labels[chosen], minlength=len(sizes))
         assert (np.abs(found - np.array(sizes) * len(chosen) / len(labels)) <= 1).all()
-
-
-@given(st.integers(5, 200), shares, shares, st.integers(0, 99))
-def test_rows_without_classes_are_shuffled_and_used_once(n_rows, validation, test, seed):
-    rows = divided(seed, n_rows, validation, test)
-    order = np.concatenate(list(rows.values()))
-    assert sorted(order) == list(range(n_rows))
-    whole = divide(seed, n_rows, 0, 0)
-    assert list(whole) == ["train"]
-    assert np.array_equal(order, whole["train"])
-    sizes = {"validation": round(validation * n_rows), "test": round(test * n_rows)}
-    assert {part: len(rows.get(part, ())) for part in PARTS[1:]} == sizes
-
-
-def divided(seed, n_rows, validation, test, labels=None):
-    """The division, if there are enough rows for it."""
-    sizes = [round(share * n_rows) for share in (validation, test)]
-    assume(n_rows - sum(sizes) >= MIN_TRAINING)
-    assume(all(size or not share for share, size in zip((validation, test), sizes, strict=True)))
-    return divide(seed, n_rows, validation, test, labels)
 
 
 def test_classes_are_shuffled_within_the_parts():

@@ -105,13 +105,6 @@ def test_ordered_categories_and_booleans_are_numbers():
     assert Encoding.learn(frame)(frame).tolist() == [[0, 0, 1], [2, 0, 0], [1, 1, 1], [1, 0, 1]]
 
 
-def test_categories_and_strings_of_polars_are_levels():
-    polars = pytest.importorskip("polars")
-    frame = polars.DataFrame({"g": ["u", "v"] * 4, "h": polars.Series(["p", "q"] * 4)})
-    frame = frame.with_columns(polars.col("h").cast(polars.Categorical))
-    assert Encoding.learn(frame)(frame)[:2].tolist() == [[0, 0], [1, 1]]
-
-
 def test_dates_are_days_and_long_ones_have_a_time_of_the_year():
     days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=40 * i) for i in range(30)]
     one = Encoding.learn({"d": np.array([str(day) for day in days], dtype=object)})

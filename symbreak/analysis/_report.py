@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import altair as alt
 import jinja2
 import numpy as np
 import vl_convert
@@ -17,22 +19,54 @@ from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from symbreak._support.checks import check_callable, check_path, shown
-from symbreak._support.writing import write_text
+from symbreak._support.writing import write_bytes, write_text
 from symbreak._version import __version__
 from symbreak.analysis import _charts, _tables, _targets
 from symbreak.analysis._data_charts import fit_chart
-from symbreak.analysis._figures import (
-    USUAL_FORMATS,
-    Figure,
-    Figures,
-    check_formats,
-    drawing_processes,
-)
 from symbreak.analysis._lineup import styles_of
 from symbreak.analysis._paper import TABLE_1, Cell
 from symbreak.analysis._results import Results
 from symbreak.analysis._words import paper_sentences, provenance, summary_sentences
 from symbreak.experiments import open_results
+
+FORMATS = ("svg", "png", "pdf")
+
+
+class Figure(NamedTuple):
+    """A chart with its place in a page: what it shows, and how to read it."""
+
+    id: str  # name of its files, and of its place in the page
+    spec: str  # as JSON
+    title: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All figures of a report; each becomes files of some formats."""
+
+    folder: Path
+    formats: Sequence[str] = ()
+    made: list[Figure] = field(default_factory=list)
+
+    def add(
+        self, name: str, chart: alt.TopLevelMixin, caption: str = "", *, title: str = ""
+    ) -> Figure:
+        """A figure, by default with the title that its chart has."""
+        spec = chart.to_dict(validate=False)
+        text = json.dumps(spec, separators=(",", ":"), allow_nan=False)
+        self.made.append(Figure(name, text, title or spec["title"]["text"], caption))
+        if self.formats:
+            spec["config"]["aria"] = False  # half the size
+            svg = vl_convert.vegalite_to_svg(spec)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for ending in self.formats:  # PNG for screens, the others for print
+                drawn = svg.encode()
+                if ending != "svg":
+                    pdf = ending == "pdf"
+                    drawn = vl_convert.svg_to_pdf(svg) if pdf else vl_convert.svg_to_png(svg, 2)
+                write_bytes(self.folder / f"{name}.{ending}", drawn, follow_links=False)
+        return self.made[-1]
 
 
 class Report(NamedTuple):
@@ -46,7 +80,7 @@ def write_report(
     store: str | Path | Sequence[str | Path],
     folder: str | Path,
     *,
-    formats: Sequence[str] = USUAL_FORMATS,
+    formats: Sequence[str] = ("svg", "pdf"),
     on_step: Callable[[str], object] | None = None,
 ) -> Report:
     """Turn stores, finished or still running, into a folder with a page, tables and figures.
@@ -69,7 +103,11 @@ def write_report(
     if not paths:
         raise ValueError(f"a report needs at least one store, got {shown(store)}.")
     say = check_callable("on_step", on_step) or (lambda step: None)
-    formats = check_formats(formats)
+    if not isinstance(formats, list | tuple):
+        raise TypeError(f"formats must be a sequence, such as ('svg',), got {shown(formats)}.")
+    for name in formats:
+        if not isinstance(name, str) or name not in FORMATS:
+            raise ValueError(f"figures are saved as {', '.join(FORMATS)}, got {shown(name)}.")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"a report needs a folder, and {folder} is a file.")
     say("reading results")
@@ -77,15 +115,12 @@ def write_report(
         sources = [open_results(path) for path in paths]
         for source in sources:
             stack.enter_context(source)
-        pool = stack.enter_context(drawing_processes() if formats else nullcontext())
         results = Results.of(*sources)
         folder.mkdir(parents=True, exist_ok=True)
         say("computing statistics")
         write_tables(results, folder)
         say("drawing charts")
-        figures = Figures(folder / "figures", formats, pool)
-        page = render_page(results, paths[0].stem, figures)
-        figures.wait()
+        page = render_page(results, paths[0].stem, Figures(folder / "figures", formats))
     _write(folder / "index.html", page)  # whole, so that a browser never sees half of it
     return Report(folder / "index.html", results)
 

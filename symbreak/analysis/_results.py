@@ -163,26 +163,21 @@ class Results:
     @cached_property
     def family_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tests among all methods of each family."""
-        tests = _statistics.kruskal_wallis, _statistics.pairwise
-        first, second = (test(self.runs, among="family") for test in tests)
-        return first, second
+        return self._tests("family")
 
     @cached_property
     def all_tests(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tests among all methods of each problem."""
-        tests = _statistics.kruskal_wallis, _statistics.pairwise
-        first, second = (test(self.runs, among="all") for test in tests)
-        return first, second
+        return self._tests("all")
+
+    def _tests(self, among: _statistics.Among) -> tuple[pd.DataFrame, pd.DataFrame]:
+        first, second = _statistics.kruskal_wallis, _statistics.pairwise
+        return first(self.runs, among=among), second(self.runs, among=among)
 
     @cached_property
     def ranks(self) -> _statistics.Ranks | None:
         """Methods over all problems; None if they cannot be compared there."""
         return _statistics.overall_ranks(self.summary)
-
-    @cached_property
-    def ideal(self) -> pd.DataFrame:
-        """``statistics.ideal_against_approximate`` of the runs."""
-        return _statistics.ideal_against_approximate(self.runs)
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -218,13 +213,8 @@ class Results:
 
     @cached_property
     def running_times(self) -> pd.DataFrame:
-        """``targets.expected_running_time`` of the runs."""
-        return _targets.expected_running_time(self.hits)
-
-    @cached_property
-    def speed_ups(self) -> pd.DataFrame:
-        """``targets.speed_up`` of the runs."""
-        return _targets.speed_up(self.hits, self.lineup)
+        """``targets.running_times`` of the runs."""
+        return _targets.running_times(self.hits, self.lineup)
 
     @cached_property
     def missing(self) -> pd.DataFrame:

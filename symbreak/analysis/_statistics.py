@@ -10,7 +10,6 @@ paper), all methods of a family, or all methods of a problem.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
@@ -21,15 +20,12 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from symbreak._support.checks import Array
-from symbreak._support.random import stream
 from symbreak.analysis._lineup import COMPARED, Lineup
 
 #: Level of significance of all tests.
 LEVEL = 0.05
 #: Below so many repetitions the asymptotic p-values of rank tests are rough.
 FEW = 5
-#: The whole interval of a ratio must lie in [1 / MARGIN, MARGIN] to be called similar.
-MARGIN = 1.25
 
 Samples = Mapping[str, Array]
 Among = Literal["compared", "family", "all"]
@@ -155,26 +151,6 @@ def overall_ranks(summary_frame: pd.DataFrame) -> Ranks | None:
     return Ranks(table, n, p, difference)
 
 
-def ideal_against_approximate(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean of the exhaustive method divided by that of the proximity method.
-
-    A row per problem and family that has both. ``low`` and ``high`` are the 95 % percentile
-    interval of a bootstrap. The two are ``similar`` if all of it lies in [0.8, 1.25]; ``verdict``
-    is ``"similar"``, else ``"ideal better"`` or ``"ideal worse"`` if the interval leaves out 1,
-    else ``"undecided"``.
-    """
-    columns = ["problem", "family", "ratio", "low", "high", "similar", "verdict", "note"]
-    lineup, rows = Lineup.of(runs), []
-    for problem, family, samples in _groups(runs, "table_error", "family"):
-        names = [lineup.first(family, role) or "" for role in ("exhaustive", "proximity")]
-        pair = {name: samples[name] for name in names if name in samples}
-        if len(pair) == 2:
-            rng = stream(0, problem, family)  # other problems in the store change nothing here
-            ratio = _ratio_of_means(pair, rng)
-            rows.append({"problem": problem, "family": family, **ratio})
-    return pd.DataFrame(rows, columns=columns)
-
-
 def holm(p_values: ArrayLike) -> Array:
     """Holm's step-down adjustment; NaN, a test not made, stays NaN and does not count."""
     p = np.array(p_values, dtype=np.float64)
@@ -199,14 +175,14 @@ def _groups(runs: pd.DataFrame, value: str, among: Among) -> Iterator[tuple[str,
         yield str(problem), "".join(map(str, family)), samples
 
 
-def _note(samples: Samples, made: bool, result: str) -> str:
-    """What stands in the way of a result, in words."""
+def _note(samples: Samples, made: bool) -> str:
+    """What stands in the way of a test, in words."""
     single = [method for method, values in samples.items() if len(values) == 1]
     notes = [f"too few repetitions: {', '.join(single)}"] if single else []
     if not made:
-        notes.append(f"no {result}")
+        notes.append("no test")
     elif any(len(values) < FEW for values in samples.values()):
-        notes.append(f"fewer than {FEW} repetitions: the {result} is rough")
+        notes.append(f"fewer than {FEW} repetitions: the test is rough")
     return "; ".join(notes)
 
 
@@ -216,7 +192,7 @@ def _kruskal(samples: Samples) -> dict[str, Any]:
     if len(tested) > 1:
         equal = len(np.unique(np.concatenate([*tested.values()]))) == 1  # SciPy divides 0 by 0
         statistic, p = (0.0, 1.0) if equal else map(float, stats.kruskal(*tested.values()))
-    note = _note(samples, len(tested) > 1, "test")
+    note = _note(samples, len(tested) > 1)
     row = {"methods": ", ".join(tested), "statistic": statistic, "p": p}
     return {**row, "significant": p < LEVEL, "note": note}
 
@@ -226,28 +202,5 @@ def _compare(pair: Samples) -> dict[str, Any]:
     (a, b), (x, y) = pair.keys(), pair.values()
     test, made = stats.mannwhitneyu(x, y, method="asymptotic"), min(len(x), len(y)) > 1
     row = {"a": a, "b": b, "n_a": len(x), "n_b": len(y)}
-    row |= {"p": float(test.pvalue) if made else np.nan, "note": _note(pair, made, "test")}
+    row |= {"p": float(test.pvalue) if made else np.nan, "note": _note(pair, made)}
     return {**row, "a12": 1 - float(test.statistic) / (len(x) * len(y))}  # its U counts a > b
-
-
-def _ratio_of_means(pair: Samples, rng: np.random.Generator) -> dict[str, Any]:
-    """The ratio, its interval and what they mean."""
-    ideal, approximate = pair.values()
-    low = high = np.nan
-    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # means of 0 or infinity
-        ratio = float(ideal.mean() / approximate.mean())
-        if min(len(ideal), len(approximate)) > 1:
-            low, high = stats.bootstrap(
-                (ideal, approximate),
-                lambda x, y, axis: x.mean(axis=axis) / y.mean(axis=axis),
-                n_resamples=2_000,
-                vectorized=True,
-                method="percentile",
-                random_state=rng,
-            ).confidence_interval
-    similar = bool(low >= 1 / MARGIN and high <= MARGIN)
-    verdict = "ideal better" if high < 1 else "ideal worse" if low > 1 else "undecided"
-    row = {"ratio": ratio, "low": float(low), "high": float(high), "similar": similar}
-    note = _note(pair, not np.isnan(low + high), "interval")
-    return {**row, "verdict": "similar" if similar else verdict, "note": note}

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from symbreak.analysis._results import Fit, Results
-from symbreak.analysis._targets import KEYS
 from symbreak.inspection import scores
 
 Row = Mapping[str, Any]
@@ -22,7 +21,6 @@ Columns = dict[str, str | Callable[[Row], str]]
 
 def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
     """The tables of a problem: title, text, columns and rows; empty ones are left out."""
-    times = results.running_times.merge(results.speed_ups, "left", on=KEYS)
     for title, text, frame, columns in (
         (
             "Which of two is better, of all methods?",
@@ -45,17 +43,11 @@ def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
             _PAIRS,
         ),
         (
-            "Is Algorithm 1 as good as brute force?",
-            "Mean error with the nearest of all replicas divided by that of Algorithm 1.",
-            results.ideal,
-            _IDEAL,
-        ),
-        (
             "How many evaluations does it take?",
             "Evaluations of all runs until they reach the target or end, divided by the number of "
             "runs that reach it; and how many times fewer than the plain method of the family "
             "needs that is.",
-            times,
+            results.running_times,
             _TIMES,
         ),
     ):
@@ -178,10 +170,6 @@ _PAIRS: Columns = {
     **{"first": "a", "second": "b", "p-value": "p", "p-value after Holm": "p_holm"},
     **{"chance that the first is better": "a12", "significant": "significant"},
     **{"better": "better", "note": "note"},
-}
-_IDEAL: Columns = {
-    **{"family": "family", "ratio": "ratio", "95 % interval": _interval("low", "high")},
-    **{"verdict": "verdict", "note": "note"},
 }
 _TIMES: Columns = {
     "method": "method",

@@ -66,38 +66,29 @@ def evaluations_to_targets(
     return hits.assign(solved=hits["hit"].notna(), spent=hits["hit"].fillna(hits["total"]))[names]
 
 
-def expected_running_time(hits: pd.DataFrame) -> pd.DataFrame:
-    """Successes of n runs and ``ert``, a row per problem, family, method and factor.
+def running_times(hits: pd.DataFrame, lineup: Lineup) -> pd.DataFrame:
+    """Expected running times and speed-ups, a row per problem, family, method and factor.
 
-    ``ert`` is infinite where no run reached the target.
+    ``successes`` of ``n`` runs; ``ert``, infinite where no run reached the target; ``speed_up``,
+    how many times fewer evaluations than the plain method of the family, the ratio of running
+    times: infinite where only the method reaches the target, 0 where only the plain one does, NaN
+    where neither does or there is nothing to compare. ``low`` and ``high`` are its 95 % interval
+    by a bootstrap over runs; resamples in which neither reaches the target are left out.
     """
-    table = hits.groupby(KEYS, sort=False, as_index=False).agg(
-        successes=("solved", "sum"), n=("solved", "size"), spent=("spent", "sum")
-    )
-    return table.assign(ert=_ratio(table.pop("spent"), table["successes"]))
-
-
-def speed_up(hits: pd.DataFrame, lineup: Lineup) -> pd.DataFrame:
-    """How many times fewer evaluations than the plain method: the ratio of running times.
-
-    A row per problem, family, method but the plain one, and factor; a family without a plain
-    method there has none. Above 1 the method is faster than the family's plain one. ``low`` and
-    ``high`` are the 95 % interval of a bootstrap over runs; resamples in which neither reaches
-    the target are left out of it. The ratio is infinite where only the method reaches the target,
-    0 where only the plain one does, NaN where neither does; ``note`` says so.
-    """
-    times: dict[Any, Array] = {
-        names: _running_times(group, names) for names, group in hits.groupby(KEYS, sort=False)
+    samples: dict[Any, Array] = {
+        names: _sampled_times(group, names) for names, group in hits.groupby(KEYS, sort=False)
     }
-    rows: list[dict[str, Any]] = []
-    for (problem, family, method, factor), time in times.items():
+    rows = []
+    for (problem, family, method, factor), times in samples.items():
         plain = lineup.first(family, "plain")
-        plain_time = times.get((problem, family, plain, factor))
-        if plain_time is not None and method != plain:
-            row = dict(zip(KEYS, (problem, family, method, factor), strict=True))
-            rows.append(row | _speed_up(plain_time, time, str(plain), method))
-    table = pd.DataFrame(rows, columns=[*KEYS, "speed_up", "low", "high", "note"])
-    return table.astype({"factor": np.float64})
+        others = None if method == plain else samples.get((problem, family, plain, factor))
+        found = (np.nan,) * 3 if others is None else _speed_up(others, times)
+        rows.append((problem, family, method, factor, times[0], *found))
+    table = pd.DataFrame(rows, columns=[*KEYS, "ert", "speed_up", "low", "high"])
+    groups = hits.groupby(KEYS, sort=False, as_index=False)
+    counts = groups.agg(successes=("solved", "sum"), n=("solved", "size"))
+    kinds = {"factor": np.float64}  # also where there are none
+    return counts.astype(kinds).merge(table.astype(kinds), on=KEYS)
 
 
 def ecdf(hits: pd.DataFrame) -> pd.DataFrame:
@@ -119,7 +110,7 @@ def _ratio(above: ArrayLike, below: ArrayLike) -> Array:
         return np.divide(above, below)
 
 
-def _running_times(group: pd.DataFrame, names: tuple[Any, ...]) -> Array:
+def _sampled_times(group: pd.DataFrame, names: tuple[Any, ...]) -> Array:
     """Expected running time of the runs, then of bootstrap samples of them if there are two.
 
     SciPy's bootstrap takes no infinities, which a sample without any hit gives.
@@ -131,22 +122,15 @@ def _running_times(group: pd.DataFrame, names: tuple[Any, ...]) -> Array:
     return _ratio(spent[rows].sum(axis=1), solved[rows].sum(axis=1))
 
 
-def _speed_up(plain: Array, other: Array, plain_name: str, name: str) -> dict[str, Any]:
-    """The ratio of two running times, its interval, and what is odd about them."""
-    reached = [who for who, time in ((plain_name, plain), (name, other)) if np.isfinite(time[0])]
-    notes = {0: ["neither reaches the target"], 2: []}.get(
-        len(reached), [f"only {''.join(reached)} reaches the target"]
-    )
+def _speed_up(plain: Array, other: Array) -> tuple[float, float, float]:
+    """The ratio of two running times with its interval, if both have repetitions."""
     low = high = np.nan
     if min(len(plain), len(other)) > 1:
         ratios = _ratio(plain[1:], other[1:])
         if len(ratios := ratios[~np.isnan(ratios)]):  # infinities cannot be interpolated
             low = np.quantile(ratios, 0.025, method="lower")
             high = np.quantile(ratios, 0.975, method="higher")
-    else:
-        notes.append("too few repetitions for an interval")
-    ratio = float(_ratio(plain[0], other[0]))
-    return {"speed_up": ratio, "low": low, "high": high, "note": "; ".join(notes)}
+    return float(_ratio(plain[0], other[0])), float(low), float(high)
 
 
 def _steps(group: pd.DataFrame) -> pd.DataFrame:

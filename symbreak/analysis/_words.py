@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from symbreak._support.words import counted
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW
 from symbreak.analysis._tables import records, text_of
-from symbreak.analysis._targets import KEYS
 from symbreak.experiments._run import own_names
 from symbreak.experiments._study import BUILT_IN, built_in_text
 
@@ -117,30 +117,18 @@ def _family_sentences(results: Results, family: str) -> list[str]:
 
 def _speed_sentences(results: Results, plain: str, breaking: str) -> list[str]:
     """How many evaluations it takes to come near the best error."""
-    table = results.speed_ups.query("method == @breaking and factor == @NEAR")
-    table = table.merge(results.running_times, on=KEYS)
-    finite = table[np.isfinite(table["speed_up"]) & (table["speed_up"] > 0)]
+    table = results.running_times.query("method == @breaking and factor == @NEAR")
+    ratios = table["speed_up"][np.isfinite(table["speed_up"]) & (table["speed_up"] > 0)]
+    if ratios.empty:
+        return []
+    ratio = float(ratios.median())
+    pace = "about as many evaluations as"
+    if not 0.9 < ratio < 1.1:
+        way = "fewer" if ratio > 1 else "more"
+        pace = f"{max(ratio, 1 / ratio):.1f} times {way} evaluations than"
     goal = f"To come within {NEAR:g} times the best mean error"
-    sentences = []
-    if len(finite):
-        pace = _pace(float(finite["speed_up"].median()))
-        where = f"on {finite['problem'].iloc[0]}" if len(finite) == 1 else ""
-        where = where or f"in the median of {len(finite)} problems"
-        sentences.append(f"{goal}, {breaking} needs {pace} {plain} {where}.")
-    for row in table[np.isinf(table["speed_up"])].itertuples():
-        sentences.append(
-            f"On {row.problem} no run of {plain} comes that near, "
-            f"but {row.successes} of {row.n} of {breaking}."
-        )
-    return sentences
-
-
-def _pace(speed_up: float) -> str:
-    if speed_up >= 1.1:
-        return f"{speed_up:.1f} times fewer evaluations than"
-    if speed_up <= 0.9:
-        return f"{1 / speed_up:.1f} times more evaluations than"
-    return "about as many evaluations as"
+    where = f"the median of {counted(len(ratios), 'problem')}"
+    return [f"{goal}, {breaking} needs {pace} {plain} in {where}."]
 
 
 def paper_sentences(results: Results) -> list[str]:
@@ -219,7 +207,9 @@ def provenance(results: Results) -> dict[str, Any]:
     failures = records(results.failures)
     return {
         "settings": _settings(results),
-        "failures": [row | {"reason": _last_line(row["traceback"])} for row in failures],
+        "failures": [
+            row | {"reason": row["traceback"].strip().rpartition("\n")[2]} for row in failures
+        ],
         "missing": records(results.missing),
         "studies": [_study(*study) for study in dict.fromkeys(s[:2] for s in results.studies)],
         "versions": [
@@ -260,24 +250,10 @@ def _study(name: str, text: str) -> dict[str, Any]:
 
 def _own_names(text: str) -> list[str]:
     """Methods and problems of a study file that are not symbreak's own, such as ``method RS``."""
-    try:
+    with suppress(ValueError, TypeError, KeyError, AttributeError):  # a store may hold any text
         file = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:  # a store may hold any text
-        return []
-    tables = [file.get(key) for key in ("data_file", "problem")]
-    files, settings = (table if isinstance(table, dict) else {} for table in tables)
-    # a variant of a problem is as known as that
-    known = {
-        *files,
-        *(n for n, table in settings.items() if isinstance(table, dict) and "of" in table),
-    }
-    lists = [file.get(key) for key in ("methods", "problems")]
-    names = [
-        [name for name in each if isinstance(name, str) and name not in known]
-        for each in (found if isinstance(found, list) else [] for found in lists)
-    ]
-    return [" ".join(pair) for pair in own_names(*names)]
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or [""])[-1]
+        variants = [name for name, table in file.get("problem", {}).items() if "of" in table]
+        known = {*file.get("data_file", ()), *variants}
+        problems = [name for name in file["problems"] if name not in known]
+        return [" ".join(pair) for pair in own_names(file["methods"], problems)]
+    return []

@@ -8,7 +8,6 @@ import shlex
 import sys
 import time
 from collections import Counter
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -58,9 +57,6 @@ def study_command(
     cluster: Annotated[
         str | None, option("ADDRESS", "Of Dask: tcp://host:8786, or a scheduler file")
     ] = None,
-    tls_ca: Annotated[Path | None, option("FILE", "Certificate of the authority")] = None,
-    tls_cert: Annotated[Path | None, option("FILE", "Certificate of this driver")] = None,
-    tls_key: Annotated[Path | None, option("FILE", "Its private key")] = None,
     dry_run: Annotated[
         bool, option(None, "Only say what would run, and for how long", "--dry-run")
     ] = False,
@@ -95,11 +91,9 @@ def study_command(
         if dry_run or not counts:
             return
         if cluster is not None:
+            logging.disable(logging.ERROR)  # of Dask; what matters is said in other words
             say(f"Connecting to {cluster}, which may take half a minute")
-        with (
-            _with_certificates(cluster, tls_ca, tls_cert, tls_key),
-            StudyView(counts) as view,
-        ):
+        with StudyView(counts) as view:
             result = run_study(
                 spec,
                 opened,
@@ -115,22 +109,6 @@ def study_command(
             )
     result = result._replace(failed=result.failed + n_failed)
     _print_end(result, store)
-
-
-def _with_certificates(cluster: str | None, *files: Path | None) -> AbstractContextManager[object]:
-    """Dask's configuration, with the certificates that were given."""
-    given = [file for file in files if file is not None]
-    if given and cluster is None:
-        raise ValueError("certificates are for a cluster; say which one with --cluster.")
-    if given and len(given) < len(files):
-        raise ValueError("tls needs all three: --tls-ca, --tls-cert and --tls-key.")
-    if cluster is not None:
-        logging.disable(logging.ERROR)  # of Dask; what matters is said in other words
-    if not given:
-        return nullcontext()
-    from symbreak.experiments._dask import tls_configured  # only now: it needs Dask
-
-    return tls_configured(*given)
 
 
 def _print_end(result: StudyResult, store: Path) -> None:

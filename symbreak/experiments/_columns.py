@@ -35,7 +35,7 @@ class Column:
         value: Makes the value from a finished run; None if the store fills it in itself.
         frame: Its name in ``Store.runs``; empty if it is not in the frame, or not as it is.
         since: The first format that has it.
-        before: What rows of earlier formats get, in SQL.
+        before: What rows of earlier formats have there.
         in_result: Whether the fingerprint covers it: what determines a result, or follows from
             it; times and versions do not.
     """
@@ -45,7 +45,7 @@ class Column:
     value: Callable[[RunSpec, RunRecord], Any] | None = None
     frame: str = ""
     since: int = FIRST_FORMAT
-    before: str = "NULL"
+    before: Any = None
     in_result: bool = False
 
 
@@ -114,7 +114,7 @@ RUN = (
     Column("finished_at", _TEXT, lambda run, record: now()),
 )
 
-#: The format of the stores that are written; older ones are brought to it when they are opened.
+#: The format of the stores that are written; older ones can be read.
 FORMAT: int = max(column.since for column in RUN)
 
 APPLICATION_ID = 0x53594D42  # "SYMB"
@@ -127,9 +127,9 @@ class Table:
     columns: tuple[Column, ...]
     constraint: str = ""
 
-    def names(self, version: int | None = None) -> list[str]:
-        """Names of the columns that a format has, by default this one's; the checksum apart."""
-        return [c.name for c in self.columns if c.since <= (version or FORMAT)]
+    def names(self) -> list[str]:
+        """Names of the columns, the checksum apart."""
+        return [column.name for column in self.columns]
 
     def sql(self, name: str) -> str:
         """The statement that makes it."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import dask
 from dask.utils import parse_timedelta
-from distributed import Client, Security
+from distributed import Client
 from distributed.comm.addressing import get_address_host
 
 from symbreak._support.checks import check_path
@@ -74,26 +74,6 @@ def _address(cluster: str | Path) -> str:
             f"{str(path)!r} is not the file of a scheduler (dask scheduler makes one)."
         )
     return str(found["address"])
-
-
-@contextmanager
-def tls_configured(ca: Path, certificate: Path, key: Path) -> Iterator[None]:
-    """Let Dask's configuration have these certificates, and connections be encrypted.
-
-    Raises:
-        ValueError: if they cannot be used.
-    """
-    for file in (ca, certificate, key):
-        if not file.is_file():
-            raise ValueError(f"there is no certificate or key {str(file)!r}.")
-    tls = {"ca-file": str(ca), "client.cert": str(certificate), "client.key": str(key)}
-    settings = {f"distributed.comm.tls.{name}": file for name, file in tls.items()}
-    with dask.config.set({**settings, "distributed.comm.require-encryption": True}):
-        try:
-            Security().get_connection_args("client")
-        except OSError as error:
-            raise ValueError(f"a certificate or key cannot be used ({error}).") from error
-        yield
 
 
 def is_exposed(address: str) -> bool:

@@ -64,20 +64,14 @@ class Database:
         """Close the file."""
         self._connection.close()
 
-    def rows(
-        self,
-        table: str,
-        condition: str = "",
-        values: Sequence[Any] = (),
-        version: int | None = None,
-    ) -> Iterator[Row]:
-        """Rows of a table, by default of this format.
+    def rows(self, table: str, condition: str = "", values: Sequence[Any] = ()) -> Iterator[Row]:
+        """Rows of a table.
 
         Raises:
             StoreError: if a row is not what was written.
         """
         with self._named_errors():
-            for row, sound in self.checked_rows(table, condition, values, version):
+            for row, sound in self.checked_rows(table, condition, values):
                 if not sound:
                     raise StoreError(
                         f"it is damaged: a row of {table} is not what was written; 'symbreak store "
@@ -86,18 +80,17 @@ class Database:
                 yield row
 
     def checked_rows(
-        self,
-        table: str,
-        condition: str = "",
-        values: Sequence[Any] = (),
-        version: int | None = None,
+        self, table: str, condition: str = "", values: Sequence[Any] = ()
     ) -> Iterator[tuple[Row, bool]]:
         """Rows of a table, and whether each is what was written."""
-        names = TABLES[table].names(version)
+        columns, version = TABLES[table].columns, self._format()
+        names = [column.name for column in columns if column.since <= version]
+        since = {column.name: column.before for column in columns if column.since > version}
         query = f"SELECT {', '.join(names)}, checksum FROM {table} {condition}"
         with self._named_errors():
             for *found, expected in self._connection.execute(query, values):
-                yield dict(zip(names, found, strict=True)), _checksum(table, found) == expected
+                row = dict(zip(names, found, strict=True)) | since
+                yield row, _checksum(table, found) == expected
 
     def has(self, table: str, key: str) -> bool:
         """Whether a table has a row with a key."""
@@ -167,6 +160,11 @@ class Database:
         """SQLite would go on writing into a file that was deleted, and all of it would be lost."""
         if self.read_only:
             raise StoreError("it is read-only. Make it writable, or copy it elsewhere.")
+        if self._format() != FORMAT:
+            raise StoreError(
+                f"it has format {self._format()}, which can be read, not written to. Go on with "
+                f"another one: symbreak store merge NEW.db {self.path.name}"
+            )
         if not self.path.exists() or not os.path.samestat(os.stat(self.path), self._file):
             raise StoreError("it was removed or replaced while it was in use.")
 
@@ -186,18 +184,14 @@ class Database:
             raise StoreError(said, self.path) from error
 
     def _open(self, create: bool) -> None:
-        """Make sure that it is a whole store of the present format."""
+        """Make sure that it is a whole store, of a format that can be read."""
         self._connection.execute("PRAGMA foreign_keys = ON")
         if self._is_empty():
             if not create:
                 raise StoreError("the file is empty, not a store. Run a study first.")
             self._make()
         self._check()
-        if self._format() != FORMAT:
-            if self.read_only:
-                self._copy_to_memory()
-            self._migrate()
-        if not self.read_only:
+        if not self.read_only and self._format() == FORMAT:
             self._use_log()
 
     def _pragma(self, name: str) -> Any:
@@ -245,37 +239,6 @@ class Database:
             raise StoreError(
                 f"it is damaged: {verdict}. Restore a copy, or merge the shards again."
             )
-
-    def _copy_to_memory(self) -> None:
-        """Go on with a copy, which can be brought to the present format."""
-        copy = sqlite3.connect(":memory:", isolation_level=None)
-        self._connection.backup(copy)
-        self._connection.close()
-        self._connection = copy
-
-    def _migrate(self) -> None:
-        """Add the columns that are new, all of them or none."""
-        with self._all_or_nothing():
-            version = self._format()  # another process may have done it
-            for name, table in TABLES.items():
-                new = [column for column in table.columns if column.since > version]
-                if new:
-                    list(self.rows(name, version=version))  # no damage gets a new checksum
-                for column in new:
-                    definition = f"{column.name} {column.sql} DEFAULT {column.before}"
-                    self._connection.execute(f"ALTER TABLE {name} ADD COLUMN {definition}")
-                if new:
-                    self._seal_rows(name)
-            self._connection.execute(f"PRAGMA user_version = {FORMAT}")
-
-    def _seal_rows(self, table: str) -> None:
-        """Give every row of a table the checksum of what it holds now."""
-        names = ", ".join(TABLES[table].names())
-        for (number,) in self._connection.execute(f"SELECT rowid FROM {table}").fetchall():
-            query = f"SELECT {names} FROM {table} WHERE rowid = ?"
-            found = self._connection.execute(query, (number,)).fetchone()
-            update = f"UPDATE {table} SET checksum = ? WHERE rowid = ?"
-            self._connection.execute(update, (_checksum(table, found), number))
 
 
 def _connect(path: Path, read_only: bool) -> sqlite3.Connection:

@@ -8,6 +8,29 @@ from symbreak.analysis._lineup import Lineup, Member, styles_of
 DE = ("DE", "DE-INV-SB", "DE-SB")
 CMA = ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB")
 ROLES = ("plain", "invariant", "proximity", "variant")
+#: By what the name of a method has after that of its family.
+ROLE_OF = {"": "plain", "-INV-SB": "invariant", "-SB": "proximity", "-SB-BF": "exhaustive"}
+
+
+def runs_of(samples, problem="sinc"):
+    """A frame of runs from the errors of each method."""
+    rows = [
+        {"problem": problem, "method": method, "family": family, "repetition": repetition}
+        | {"role": ROLE_OF[method.removeprefix(family)], "table_error": error}
+        for method, errors in samples.items()
+        for family in [method.split("-SB")[0].removesuffix("-INV")]
+        for repetition, error in enumerate(errors)
+    ]
+    columns = ["problem", "method", "family", "role", "repetition", "table_error"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def row_of(frame, **names):
+    """The only row with these values."""
+    for name, value in names.items():
+        frame = frame[frame[name] == value]
+    assert len(frame) == 1
+    return frame.iloc[0]
 
 
 def lineup_of(methods=DE):

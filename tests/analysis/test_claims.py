@@ -9,6 +9,7 @@ from symbreak.analysis._lineup import Lineup
 from symbreak.analysis._paper import TABLE_1
 from symbreak.analysis._words import paper_sentences
 from symbreak.problems import problem_names
+from tests.analysis.frames import ROLE_OF
 from tests.pages.blocks import load_module
 
 claims = load_module("scripts", "_claims")
@@ -26,7 +27,7 @@ def results(levels, n=50, problem="sinc", first=None, end=None):
     runs, curves = [], []
     for method, level in levels.items():
         family = "CMA-ES" if method.startswith("CMA-ES") else "DE"
-        role = "plain" if method == family else "invariant" if "INV" in method else "proximity"
+        role = ROLE_OF[method.removeprefix(family)]
         for repetition, factor in enumerate(rng.uniform(0.95, 1.05, size=n)):
             names = {"problem": problem, "method": method, "repetition": repetition}
             error, fallen = end or level * factor, int(1e5 * level * factor) + 200
@@ -85,6 +86,24 @@ def test_the_fastest_has_the_lowest_curve_even_where_all_end_alike(sb, verdict, 
     levels = {"CMA-ES": 0.3, "CMA-ES-INV-SB": 0.4, "CMA-ES-SB": sb}
     found = verdicts(results(levels, first=0.5, end=end))
     assert found["CMA-ES-SB is the fastest of its family"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("brute_force", "verdict"),
+    [(0.0105, "confirmed"), (0.02, "contradicted"), (0.001, "contradicted")],
+)
+def test_brute_force_is_almost_the_same_within_a_quarter(brute_force, verdict):
+    found = verdicts(results({"DE": 1.0, "DE-SB": 0.01, "DE-SB-BF": brute_force}))
+    assert found["DE-SB and DE-SB-BF are almost identical"] == verdict
+
+
+def test_the_interval_of_a_ratio_has_the_width_that_theory_says():
+    rng = np.random.default_rng(0)
+    above = rng.normal(10, 3, size=400)
+    ratio, low, high = claims.ratio_of_means(above, np.full(9, 10.0), rng)
+    width = 2 * 1.96 * above.std(ddof=1) / np.sqrt(400) / 10
+    assert high - low == pytest.approx(width, rel=0.08)
+    assert low < ratio < high
 
 
 def test_equal_curves_leave_the_fastest_undecided():

@@ -14,11 +14,11 @@ from symbreak.analysis._paper import (
 )
 from symbreak.analysis._statistics import pairwise, summary
 from symbreak.problems import load_problem, problem_names
+from tests.analysis import frames
+from tests.analysis.frames import row_of
 
 NAMES = {name: name for name in problem_names()}
 SHAPES = {"syn5": (3, 2, 1), "sinc": (3, 2, 1), "mine": (1, 2, 3)}  # means of plain, INV, SB
-
-ROLES = {"": "plain", "-INV-SB": "invariant", "-SB": "proximity"}
 
 
 def summary_of_the_paper():
@@ -34,29 +34,12 @@ def pairs_of_the_paper():
 def runs_of(problem, family="DE", methods=("", "-INV-SB", "-SB"), n=6):
     """Runs whose methods lie apart, in the order of SHAPES."""
     means = dict(zip(("", "-INV-SB", "-SB"), SHAPES[problem], strict=True))
-    rows = [
-        {
-            "problem": problem,
-            "family": family,
-            "method": family + m,
-            "role": ROLES[m],
-            "table_error": means[m] + i / 99,
-        }
-        for m in methods
-        for i in range(n)
-    ]
-    return pd.DataFrame(rows)
+    samples = {family + m: [means[m] + i / 99 for i in range(n)] for m in methods}
+    return frames.runs_of(samples, problem)
 
 
 def compare(runs):
     return agreement(summary(runs), pairwise(runs), NAMES)
-
-
-def row_of(frame, **names):
-    for name, value in names.items():
-        frame = frame[frame[name] == value]
-    assert len(frame) == 1
-    return frame.iloc[0]
 
 
 def test_table_1_has_66_cells_whose_columns_add_up_to_those_printed():

@@ -1,6 +1,5 @@
 """The report as files, and as a page in a real browser."""
 
-import contextlib
 import json
 import os
 import signal
@@ -8,7 +7,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,7 +14,7 @@ import pytest
 
 from symbreak import load_problem
 from symbreak.analysis import problem_chart, write_report
-from symbreak.analysis._figures import Figures
+from symbreak.analysis._report import Figures
 from symbreak.analysis._words import summary_sentences, warning_sentences
 from symbreak.experiments import Store, StudySpec, execute, run_study
 from symbreak.experiments._archive import write_archive
@@ -251,35 +249,8 @@ def test_tables_are_in_plain_words(report):
         assert f"<th>{heading}</th>" in words
 
 
-def processes_of(group):
-    """Living processes of a process group."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, _, process_group = stat.read_text().rsplit(")", 1)[1].split()[:3]
-            if int(process_group) == group and state != "Z":
-                found.append(int(stat.parent.name))
-    return found
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_a_killed_report_leaves_no_process_behind(store, tmp_path):
-    command = [sys.executable, "-m", "symbreak", "report", str(store), "--out", str(tmp_path / "r")]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
-    deadline = time.monotonic() + 300
-    # Beside it a tracker of resources and a server that forks; the next one is a helper.
-    while len(processes_of(process.pid)) < 4 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert len(processes_of(process.pid)) >= 4
-    process.kill()
-    process.wait(timeout=300)
-    while processes_of(process.pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert processes_of(process.pid) == []
-
-
 def interrupted(store, folder):
-    """Exit code and last words of a report that gets a Ctrl-C when its helpers have started."""
+    """Exit code and last words of a report that gets a Ctrl-C when it draws."""
     command = [sys.executable, "-m", "symbreak", "report", str(store), "--out", str(folder)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, start_new_session=True) as process:

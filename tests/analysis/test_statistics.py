@@ -7,43 +7,14 @@ from scipy import stats
 
 from symbreak.analysis._statistics import (
     holm,
-    ideal_against_approximate,
     kruskal_wallis,
     overall_ranks,
     pairwise,
     summary,
 )
+from tests.analysis.frames import ROLE_OF, row_of, runs_of
 
-FUNCTIONS = [summary, kruskal_wallis, pairwise, ideal_against_approximate]
-
-
-ROLES = {"": "plain", "-INV-SB": "invariant", "-SB": "proximity", "-SB-BF": "exhaustive"}
-
-
-def runs_of(samples, problem="sinc"):
-    """A frame of runs from the errors of each method."""
-    rows = [
-        {
-            "problem": problem,
-            "method": method,
-            "family": (family := "CMA-ES" if method.startswith("CMA-ES") else "DE"),
-            "role": ROLES[method.removeprefix(family)],
-            "repetition": repetition,
-            "table_error": error,
-        }
-        for method, errors in samples.items()
-        for repetition, error in enumerate(errors)
-    ]
-    columns = ["problem", "method", "family", "role", "repetition", "table_error"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def row_of(frame, **names):
-    """The only row with these values."""
-    for name, value in names.items():
-        frame = frame[frame[name] == value]
-    assert len(frame) == 1
-    return frame.iloc[0]
+FUNCTIONS = [summary, kruskal_wallis, pairwise]
 
 
 SMALL = {"DE": [1, 2, 3, 6], "DE-INV-SB": [4, 4, 4, 4], "DE-SB": [1, 1, 2, 0], "DE-SB-BF": [8, 8]}
@@ -92,7 +63,7 @@ def test_families_and_problems_are_normalised_apart():
     ],
 )
 def test_the_summary_says_what_is_odd(samples, words):
-    others = runs_of({f"DE{end}": [1.0] for end in ROLES}, "syn5")
+    others = runs_of({f"DE{end}": [1.0] for end in ROLE_OF}, "syn5")
     row = summary(pd.concat([runs_of(samples), others])).iloc[0]
     assert words in row.note
     assert math.isnan(row["std"]) == (len(samples.get("DE", [1, 2])) in (1, 3))
@@ -200,58 +171,12 @@ def test_no_runs_give_no_rows_and_runs_without_a_value_do_not_count(function):
     assert not function(runs).empty
 
 
-@pytest.mark.parametrize("function", FUNCTIONS[:3])
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_another_column_can_be_judged(function):
     runs = runs_of(SMALL).assign(train_rate=lambda frame: 1 + (frame["table_error"] - 2) ** 2)
     assert not function(runs, value="train_rate").equals(function(runs))
     other = runs.drop(columns="table_error").rename(columns={"train_rate": "table_error"})
     pd.testing.assert_frame_equal(function(runs, value="train_rate"), function(other))
-
-
-@pytest.mark.parametrize(
-    ("ideal", "ratio", "verdict"),
-    [(1.1, 1.1, "similar"), (2, 2, "ideal worse"), (0.5, 0.5, "ideal better")],
-)
-def test_the_ratio_of_constant_samples_has_no_spread(ideal, ratio, verdict):
-    samples = {"DE-SB-BF": [ideal] * 8, "DE-SB": [1.0] * 8, "CMA-ES-SB": [1.0] * 8}
-    (row,) = ideal_against_approximate(runs_of(samples)).itertuples()  # CMA-ES has but one
-    assert (row.low, row.ratio, row.high) == pytest.approx((ratio, ratio, ratio))
-    assert (row.verdict, row.similar, row.note) == (verdict, verdict == "similar", "")
-
-
-def test_the_interval_of_the_ratio_has_the_width_that_theory_says():
-    ideal = np.random.default_rng(0).normal(10, 3, size=400)
-    row = ideal_against_approximate(runs_of({"DE-SB-BF": ideal, "DE-SB": [10.0] * 9})).iloc[0]
-    width = 2 * 1.96 * ideal.std(ddof=1) / math.sqrt(400) / 10
-    assert row.high - row.low == pytest.approx(width, rel=0.08)
-    assert row.low < row.ratio < row.high
-
-
-def test_intervals_are_the_same_whatever_else_is_there():
-    runs = runs_of({"DE-SB-BF": [1, 2, 3, 9, 11], "DE-SB": [1, 5, 6, 2, 9]})
-    others = runs.assign(problem="syn5")
-    table = ideal_against_approximate(runs)
-    assert table.loc[0, "verdict"] == "undecided"
-    both = ideal_against_approximate(pd.concat([others, runs]))
-    pd.testing.assert_frame_equal(table, both.iloc[[1]].reset_index(drop=True))
-    assert both.loc[0, "low"] != both.loc[1, "low"]  # another problem, another stream
-
-
-@pytest.mark.parametrize(
-    ("ideal", "approximate", "words"),
-    [
-        ([1.0], [1.0, 2.0], "too few repetitions: DE-SB-BF; no interval"),
-        ([0.0, 0.0], [0.0, 0.0], "no interval"),
-        ([1.0, math.inf], [1.0, 2.0], "fewer than 5 repetitions: the interval is rough"),
-        ([1.0, 2.0], [1.0, 2.0], "fewer than 5 repetitions: the interval is rough"),
-    ],
-)
-def test_what_prevents_an_interval_is_said(ideal, approximate, words):
-    runs = runs_of({"DE-SB-BF": ideal, "DE-SB": approximate})
-    row = ideal_against_approximate(runs).iloc[0]
-    assert row.note == words
-    assert math.isnan(row.low) == ("no interval" in words)
-    assert (row.verdict, row.similar) == ("undecided", False)
 
 
 OTHERS = {"DE-SB-BF": [9, 9.5, 8, 9.1, 8.5], "CMA-ES": [0.1, 0.2, 0.15, 0.05, 0.12]}
@@ -277,7 +202,7 @@ def test_every_method_is_tested_in_its_family_and_against_all_of_the_problem():
 
 
 def test_among_all_methods_a_pair_is_significant_only_after_holm():
-    samples = {f"DE{end}": np.arange(5) + 5.0 * i for i, end in enumerate(ROLES)}
+    samples = {f"DE{end}": np.arange(5) + 5.0 * i for i, end in enumerate(ROLE_OF)}
     every = pairwise(runs_of(samples), among="all")
     assert (every["p"] < 0.05).all()
     assert (every["significant"] == (every["p_holm"] < 0.05)).all()

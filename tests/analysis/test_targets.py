@@ -11,8 +11,7 @@ from symbreak.analysis._targets import (
     FACTORS,
     ecdf,
     evaluations_to_targets,
-    expected_running_time,
-    speed_up,
+    running_times,
     target_table,
 )
 
@@ -89,72 +88,63 @@ def test_what_has_no_targets_or_is_not_among_the_runs_is_left_out():
     pd.testing.assert_frame_equal(hits, hits_of(CURVES))
 
 
-def test_the_expected_running_time_is_the_one_worked_out_by_hand():
-    table = expected_running_time(hits_of(CURVES)).set_index(["method", "factor"])
-    assert table.loc[("DE", 10)].tolist() == ["sinc", "DE", 2, 2, (10 + 20) / 2]
-    assert table.loc[("DE", 3)].tolist() == ["sinc", "DE", 1, 2, (50 + 90) / 1]
-    assert table.loc[("DE-SB", 3), "ert"] == (5 + 15) / 2
-    never = expected_running_time(hitting([None, None], [5]))
-    assert never[["successes", "n"]].to_numpy().tolist() == [[0, 2], [1, 1]]
-    assert never["ert"].tolist() == [math.inf, 5]
-
-
-def test_the_speed_up_is_the_ratio_of_running_times():
-    table = speed_up(hits_of(CURVES), LINEUP)
-    assert set(table["method"]) == {"DE-SB"}
-    ratios = table.set_index("factor")["speed_up"].to_dict()
+def test_running_times_and_speed_ups_are_those_worked_out_by_hand():
+    table = running_times(hits_of(CURVES), LINEUP).set_index(["method", "factor"])
+    times = table[["successes", "n", "ert"]]
+    assert times.loc[("DE", 10)].tolist() == [2, 2, (10 + 20) / 2]
+    assert times.loc[("DE", 3)].tolist() == [1, 2, (50 + 90) / 1]
+    assert times.loc[("DE-SB", 3)].tolist() == [2, 2, (5 + 15) / 2]
+    ratios = table["speed_up"]["DE-SB"].to_dict()
     assert ratios == pytest.approx({10: 15 / 1, 3: 140 / 10, 1.5: 140 / 22.5, 1.1: 140 / 22.5})
+    assert table["speed_up"]["DE"].isna().all()
 
 
-def test_a_resample_without_a_hit_makes_the_interval_infinite():
-    row = speed_up(hitting([50, None], [10, 10]), LINEUP).iloc[0]
-    # A quarter of resamples has no hit, half has both runs, a quarter the hit twice.
-    assert (row.speed_up, row.low, row.high) == (150 / 10, 50 / 10, math.inf)
-    # Resamples in which neither hits do not count.
-    row = speed_up(hitting([50, None], [10, None]), LINEUP).iloc[0]
-    assert (row.speed_up, row.low, row.high) == (150 / 110, 0, math.inf)
-    constant = speed_up(hitting([50, 50, 50], [10, 10]), LINEUP).iloc[0]
-    assert (constant.low, constant.high, constant.note) == (5, 5, "")
+def speed_up(plain, other):
+    """The ratio of running times and its interval."""
+    row = running_times(hitting(plain, other), LINEUP).set_index("method").loc["DE-SB"]
+    return [row.speed_up, row.low, row.high]
+
+
+@pytest.mark.parametrize(
+    ("plain", "other", "expected"),
+    [
+        # a quarter of resamples has no hit, half has both runs, a quarter the hit twice
+        ([50, None], [10, 10], [150 / 10, 50 / 10, math.inf]),
+        # resamples in which neither hits do not count
+        ([50, None], [10, None], [150 / 110, 0, math.inf]),
+        ([50, 50, 50], [10, 10], [5, 5, 5]),
+        ([None, None], [None, None], [math.nan] * 3),
+        ([None, None], [5, 5], [math.inf] * 3),
+        ([5, 5], [None, None], [0, 0, 0]),
+        ([5], [5, 5], [1, math.nan, math.nan]),
+        ([10, 10], [5], [2, math.nan, math.nan]),
+    ],
+)
+def test_a_speed_up_and_its_interval_say_who_reaches_the_target(plain, other, expected):
+    assert speed_up(plain, other) == pytest.approx(expected, nan_ok=True)
 
 
 def test_the_interval_is_scipys_where_every_run_hits(monkeypatch):
     monkeypatch.setattr(_targets, "N_BOOTSTRAP", 9999)
     rng = np.random.default_rng(0)
     plain, other = rng.exponential(size=(2, 50)) * [[1000], [200]]
-    row = speed_up(hitting(plain, other), LINEUP).iloc[0]
+    _, low, high = speed_up(plain, other)
     expected = stats.bootstrap(
         (plain, other),
         lambda x, y, axis: x.mean(axis=axis) / y.mean(axis=axis),
         method="percentile",
         random_state=rng,
     ).confidence_interval
-    assert (row.low, row.high) == pytest.approx(tuple(expected), rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("plain", "other", "ratio", "interval", "note"),
-    [
-        ([None, None], [None, None], math.nan, math.nan, "neither reaches the target"),
-        ([None, None], [5, 5], math.inf, math.inf, "only DE-SB reaches the target"),
-        ([5, 5], [None, None], 0, 0, "only DE reaches the target"),
-        ([5], [5, 5], 1, math.nan, "too few repetitions for an interval"),
-        ([10, 10], [5], 2, math.nan, "too few repetitions for an interval"),
-    ],
-)
-def test_what_is_odd_about_a_speed_up_is_said(plain, other, ratio, interval, note):
-    row = speed_up(hitting(plain, other), LINEUP).iloc[0]
-    values = [row.speed_up, row.low, row.high]
-    assert values == pytest.approx([ratio, interval, interval], nan_ok=True)
-    assert row.note == note
+    assert (low, high) == pytest.approx(tuple(expected), rel=0.03)
 
 
 def test_intervals_are_the_same_whatever_else_is_there():
     rng = np.random.default_rng(0)
     hits = hitting(rng.integers(1, 99, size=9), rng.integers(1, 99, size=9))
-    table = speed_up(hits, LINEUP)
-    both = speed_up(pd.concat([hits.assign(problem="syn5"), hits]), LINEUP)
-    pd.testing.assert_frame_equal(table, both.iloc[[1]].reset_index(drop=True))
-    assert both.loc[0, "low"] != both.loc[1, "low"]  # another problem, another stream
+    table = running_times(hits, LINEUP)
+    both = running_times(pd.concat([hits.assign(problem="syn5"), hits]), LINEUP)
+    pd.testing.assert_frame_equal(table, both.iloc[2:].reset_index(drop=True))
+    assert both["low"][1] != both["low"][3]  # another problem, another stream
 
 
 def test_the_distribution_counts_pairs_of_run_and_target():
@@ -169,7 +159,6 @@ def test_a_store_without_runs_gives_no_rows():
     runs = pd.DataFrame(columns=["problem", "method", "family", "repetition", "error"])
     curves = pd.DataFrame(columns=["problem", "method", "repetition"])
     hits = evaluations_to_targets(runs, curves, target_table(runs))
-    times, ups = expected_running_time(hits), speed_up(hits, LINEUP)
-    for table in (hits, times, ups, ecdf(hits)):
+    for table in (hits, running_times(hits, LINEUP), ecdf(hits)):
         assert table.empty
         assert "method" in table

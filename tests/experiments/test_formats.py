@@ -1,7 +1,6 @@
-"""Stores of earlier formats become stores of this one, and those of unreleased ones are refused."""
+"""Stores of earlier formats are read, and those of unreleased ones are refused."""
 
 import dataclasses
-import json
 import os
 import shutil
 import sqlite3
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from symbreak.experiments import Store, StoreError, StudySpec, _columns, _database, execute
-from symbreak.experiments._maintenance import check_store
+from symbreak.experiments._maintenance import check_store, merge_stores
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -52,61 +51,40 @@ def test_read_only_media_can_be_read(old, monkeypatch):
 
 @pytest.fixture
 def next_version(monkeypatch):
-    """A version with one more column of runs."""
-    line = _columns.Column(
-        "generations", "INTEGER", lambda run, record: len(record.modified_share), "generations",
-        since=3, in_result=True,
-    )  # fmt: skip
-    new = (*_columns.RUN, line)
-    for module in (_columns, _database):
-        monkeypatch.setattr(module, "FORMAT", 3)
-    monkeypatch.setattr(_columns, "RUN", new)
-    monkeypatch.setattr("symbreak.experiments._frames.RUN", new)
-    monkeypatch.setitem(_columns.TABLES, "run", _columns.Table(new))
+    """What makes this a version with one more column of runs."""
+
+    def upgrade():
+        line = _columns.Column(
+            "generations", "INTEGER", lambda run, record: len(record.modified_share), "generations",
+            since=3, in_result=True,
+        )  # fmt: skip
+        new = (*_columns.RUN, line)
+        for module in (_columns, _database):
+            monkeypatch.setattr(module, "FORMAT", 3)
+        monkeypatch.setattr(_columns, "RUN", new)
+        monkeypatch.setattr("symbreak.experiments._frames.RUN", new)
+        monkeypatch.setitem(_columns.TABLES, "run", _columns.Table(new))
+
+    return upgrade
 
 
-@pytest.fixture
-def small(tmp_path):
-    run = next(iter(StudySpec.load(GOLDEN / "small.toml").runs()))
-    with Store(tmp_path / "a.db") as store:
-        store.add(run, execute(run))
-    return tmp_path / "a.db", run
-
-
-def test_a_new_column_is_one_line(small, request):
-    path, run = small
-    request.getfixturevalue("next_version")
-    again = dataclasses.replace(run, repetition=1, seed=run.seed + 1)
+def test_a_new_column_is_one_line_and_older_stores_are_read_and_joined(tmp_path, next_version):
+    (run, *_) = StudySpec.load(GOLDEN / "small.toml").runs()
+    path, other = tmp_path / "a.db", tmp_path / "b.db"
     with Store(path) as store:
+        store.add(run, execute(run))
+    next_version()
+    again = dataclasses.replace(run, repetition=1, seed=run.seed + 1)
+    content = path.read_bytes()
+    with Store(path) as store:
+        assert store.runs().generations.isna().all()
+        with pytest.raises(StoreError, match=r"format 2.*: symbreak store merge NEW\.db a\.db"):
+            store.add(again, execute(again))
+    assert path.read_bytes() == content
+    assert merge_stores(other, [path]) == 1
+    with Store(other) as store:
         store.add(again, execute(again))
         frame = store.runs()
         assert np.isnan(frame.generations[0])
         assert frame.generations[1] == len(store.arrays(again.key)["modified_share"])
-    assert check_store(path) == []
-    assert json.loads(frame.settings[0]) == {}
-
-
-def test_a_migration_that_is_cut_short_changes_nothing(small, request, monkeypatch):
-    path, _ = small
-    request.getfixturevalue("next_version")
-
-    def fail(connection, table):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as cut:
-        cut.setattr(_database.Database, "_seal_rows", fail)
-        with pytest.raises(KeyboardInterrupt):
-            Store(path)
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
-    Store(path).close()
-    assert check_store(path) == []
-
-
-def test_damage_is_found_and_not_sealed_in_by_a_migration(small, request):
-    path, _ = small
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("UPDATE run SET error = error * 2")
-    request.getfixturevalue("next_version")
-    with pytest.raises(StoreError, match="is not what was written"):
-        Store(path)
+    assert check_store(path) == check_store(other) == []

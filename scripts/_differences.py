@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from _agreement import agreement
 from _claims import REPETITIONS
 
 from symbreak.analysis import Results
@@ -82,7 +83,7 @@ middle (along the widest axis) and the error at its end, medians of the runs.
 
 def complete_families(results: Results) -> pd.DataFrame:
     """The families whose three methods all have the paper's number of runs."""
-    families, cells = results.agreement.families, results.agreement.cells
+    families, cells = agreement(results).families, agreement(results).cells
     runs = cells.groupby(["problem", "family"], sort=False)["n_here"].min()
     enough = [runs[row.problem, row.family] >= REPETITIONS for row in families.itertuples()]
     return families[enough]
@@ -146,14 +147,14 @@ def _as_in_the_paper(family: pd.Series) -> bool:
 
 def agrees_with_paper(results: Results, problem: str, family: str) -> bool | None:
     """Whether a family agrees; None if its tests were not made."""
-    families = results.agreement.families.set_index(["problem", "family"])
+    families = agreement(results).families.set_index(["problem", "family"])
     found = families.loc[(problem, family)]
     return _as_in_the_paper(found) if found.pairs_compared == 3 else None
 
 
 def difference(results: Results, problem: str, family: str) -> str:
     """What differs from the paper in a family."""
-    families, pairs = results.agreement.families, results.agreement.pairs
+    families, pairs = agreement(results).families, agreement(results).pairs
     found = families.set_index(["problem", "family"]).loc[(problem, family)]
     words = [] if found.same_winner else [f"{found.winner_here} has the smallest mean"]
     for pair in pairs[(pairs["problem"] == problem) & (pairs["family"] == family)].itertuples():
@@ -169,9 +170,9 @@ def _by_budget(results: Results, problem: str, family: str) -> list[tuple[str, s
     rows = []
     for share in SHARES:
         cut = _stopped_earlier(results, problem, share)
-        cells = cut.agreement.cells.set_index(["problem", "method"])
+        cells = agreement(cut).cells.set_index(["problem", "method"])
         texts = [cell_text(cells.loc[(problem, m)], "here") for m in PAPER_METHODS[family]]
-        found = cut.agreement.families.set_index(["problem", "family"]).loc[(problem, family)]
+        found = agreement(cut).families.set_index(["problem", "family"]).loc[(problem, family)]
         texts.append(f"{found.pairs_agreeing} of {found.pairs_compared}")
         evaluations = f"{share * cut.runs['max_evaluations'].max():,.0f}"
         rows.append((evaluations, " | ".join(texts), _as_in_the_paper(found)))

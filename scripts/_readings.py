@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from _agreement import agreement
 from _claims import NOT_RUN, WORDS, paper_claims
 from _differences import cell_text, complete_families
 
@@ -77,7 +78,7 @@ def _table(readings: dict[str, Results], problems: list[str]) -> Iterator[str]:
             ("paper", "paper", readings[READINGS[0]]),
             *((f"first step {step}", "here", found) for step, found in readings.items()),
         ):
-            cells = found.agreement.cells.set_index(["problem", "method"])
+            cells = agreement(found).cells.set_index(["problem", "method"])
             texts = [cell_text(cells.loc[(problem, method)], where) for method in methods]
             order = _family(found, problem)[f"order_{where}"].replace("CMA-ES-", "")
             first = problem if name == "paper" else ""
@@ -126,7 +127,7 @@ def _row(name: str, numbers: list) -> str:
 
 def _numbers(results: Results, said: dict[tuple[str, str], str], problem: str) -> dict[str, float]:
     """How near a reading comes to the paper on a problem."""
-    cells = results.agreement.cells
+    cells = agreement(results).cells
     cells = cells[(cells["problem"] == problem) & (cells["family"] == FAMILY)]
     away = np.log(cells["mean_here"].astype(float)) - np.log(cells["mean_paper"].astype(float))
     family = _family(results, problem)
@@ -141,4 +142,4 @@ def _numbers(results: Results, said: dict[tuple[str, str], str], problem: str) -
 
 
 def _family(results: Results, problem: str) -> pd.Series:
-    return results.agreement.families.set_index(["problem", "family"]).loc[(problem, FAMILY)]
+    return agreement(results).families.set_index(["problem", "family"]).loc[(problem, FAMILY)]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+from _agreement import agreement
 from _claims import INCOMPLETE, NOT_RUN, REPETITIONS, WORDS, paper_claims
 from _differences import (
     METHODS,
@@ -157,7 +158,7 @@ def _progress(results: Results, spec: StudySpec) -> Iterator[str]:
 
 def _agreement(results: Results) -> Iterator[str]:
     """In how many cells the paper and this study agree."""
-    known, pairs = complete_families(results), results.agreement.pairs
+    known, pairs = complete_families(results), agreement(results).pairs
     names = ["problem", "family"]
     judged = pairs.set_index(names).loc[known.set_index(names).index]
     proximity = known["winner_here"].isin([three[2] for three in PAPER_METHODS.values()])
@@ -185,7 +186,7 @@ def _agreement(results: Results) -> Iterator[str]:
 
 def _table(results: Results) -> Iterator[str]:
     """Table 1, the paper's numbers above ours."""
-    cells = results.agreement.cells.set_index(["problem", "method"])
+    cells = agreement(results).cells.set_index(["problem", "method"])
     yield TABLE_TEXT
     yield "| problem | | " + " | ".join(METHODS) + " |"
     yield "|---|---|" + "---:|" * len(METHODS)
@@ -198,7 +199,7 @@ def _table(results: Results) -> Iterator[str]:
     yield ""
     yield "| problem | family | order in the paper | order here | same |"
     yield "|---|---|---|---|---|"
-    for row in results.agreement.families.itertuples():
+    for row in agreement(results).families.itertuples():
         if row.same_order is not None and not pd.isna(row.same_order):
             same = "yes" if row.same_order else "winner only" if row.same_winner else "no"
             orders = f"{row.order_paper} | {row.order_here}"
@@ -212,7 +213,7 @@ def _pairs(results: Results) -> Iterator[str]:
     yield "| problem | pair | paper | here | p | p (Holm) | A12 | agree |"
     yield "|---|---|---|---|---:|---:|---:|---|"
     tests = results.pairwise.set_index(["problem", "a", "b"])
-    for pair in results.agreement.pairs.itertuples():
+    for pair in agreement(results).pairs.itertuples():
         if pair.agree is None or pd.isna(pair.agree):
             continue
         test = tests.loc[(pair.problem, pair.a, pair.b)]

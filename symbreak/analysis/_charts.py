@@ -22,11 +22,9 @@ from symbreak.analysis._style import (
     GREY,
     HEIGHT,
     WIDTH,
+    by_method,
     log_switch,
     log_ticks,
-    method_color,
-    method_dash,
-    method_shape,
     nothing_yet,
     styled,
     switched,
@@ -207,7 +205,8 @@ def rank_chart(ranks: Ranks, styles: Styles) -> alt.TopLevelMixin:
     y = alt.Y("method:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False))
     scale = alt.Scale(zero=False, nice=False, padding=8)
     tooltip: list[Any] = ["method:N", alt.Tooltip("rank:Q", title="mean rank", format=".2f")]
-    base = alt.Chart(data).encode(y=y, color=method_color(drawn(styles, order)), tooltip=tooltip)
+    color = by_method(alt.Color, "color", drawn(styles, order))
+    base = alt.Chart(data).encode(y=y, color=color, tooltip=tooltip)
     bars = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
         x=alt.X("low:Q", title="mean rank (1: best on every problem)", scale=scale), x2="high:Q"
     )
@@ -243,7 +242,8 @@ def _curves(
         value=[{"method": method} for method in styles],
     )
     legend = alt.Legend(symbolType="stroke", symbolSize=400, symbolStrokeWidth=2)
-    color, dash = method_color(styles, legend), method_dash(styles, legend)
+    color = by_method(alt.Color, "color", styles, legend)
+    dash = by_method(alt.StrokeDash, "dash", styles, legend)
     x = _evaluations(data, logarithmic)
     base = alt.Chart(data).transform_filter(shown)
     line = base.mark_line(strokeWidth=2, interpolate="step-after", clip=True)
@@ -305,7 +305,7 @@ def _boxes(data: pd.DataFrame, x: alt.X, styles: Styles) -> alt.LayerChart:
     rows["aside"] = ((rows["repetition"] * GOLDEN) % 1 - 0.5).round(3)
     axis = alt.Axis(title=None, ticks=False, domain=False)
     y = alt.Y("method:N", sort=[*styles], axis=axis)
-    base = alt.Chart(rows).encode(x=x, y=y, color=method_color(styles))
+    base = alt.Chart(rows).encode(x=x, y=y, color=by_method(alt.Color, "color", styles))
     box = base.mark_boxplot(
         size=18,
         outliers=False,
@@ -315,7 +315,7 @@ def _boxes(data: pd.DataFrame, x: alt.X, styles: Styles) -> alt.LayerChart:
         rule={"color": GREY},
     )
     points = base.mark_point(filled=True, size=18, opacity=1, fillOpacity=0.8).encode(
-        shape=method_shape(styles),
+        shape=by_method(alt.Shape, "shape", styles),
         yOffset=alt.YOffset("aside:Q", scale=alt.Scale(domain=[-1, 1])),
         tooltip=["method:N", "repetition:Q", alt.Tooltip("error:Q", format=".4g")],
     )

@@ -57,7 +57,7 @@ CURVE = "#009e73"
 
 
 def problem_chart(problem: Problem) -> alt.TopLevelMixin:
-    """Draw the training data: targets over inputs, points by class, or digits as strokes."""
+    """Draw the training data: targets over inputs, points by class."""
     check_kind("problem", problem, Problem, "as load_problem makes")
     title = titled(problem.name, problem.description)
     return styled(_data_and_fit(problem, None).properties(title=title))
@@ -76,9 +76,7 @@ def _data_and_fit(problem: Problem, model: Model | None) -> Any:
     if problem.task == "classification":
         if model and X.shape[1] != 2:
             return confusion_chart(model, problem)
-        return (
-            _strokes(X, y) if problem.name == "digits" else _classes(problem, X, y, model, inputs)
-        )
+        return _classes(problem, X, y, model, inputs)
     if problem.task == "autoencoding" and X.shape[1] > 1:
         return _views({"data": X} | ({"network": model.outputs(X)} if model else {}), inputs)
     if X.shape[1] == 2 and y.shape[1] == 1:
@@ -442,34 +440,11 @@ def _stripes(model: Model, X: Array, labels: list[str]) -> pd.DataFrame:
 
 
 def _views(sets: dict[str, Array], names: list[str]) -> Any:
-    """Points in the plane, or space from two sides; the data's and the network's."""
+    """Points over the first two inputs: the data's, and the network's."""
     points = np.concatenate([*sets.values()])
-    frame = _rounded(**{f"x{i}": column for i, column in enumerate(points.T)})
+    frame = _rounded(x=points[:, 0], z=points[:, 1])
     frame["what"] = np.repeat([*sets], len(points) // len(sets))[frame.index]
-    sides = [(0, 1)] if len(names) == 2 else [(0, 1), (0, 2)]
-    width = SIDE if len(sides) == 1 else HALF
     legend = alt.Legend() if len(sets) > 1 else None
-    color = alt.Color("what:N", legend=legend).scale(
-        domain=[*sets], range=[GREY, FITTED][-len(sets) :]
-    )
-    mark = alt.Chart(frame, width=width, height=width).mark_point(
-        filled=True, size=10, opacity=1, fillOpacity=0.7
-    )
-    views = [
-        mark.encode(x=_x(f"x{i}", names[i]), y=_y(f"x{j}", names[j]), color=color) for i, j in sides
-    ]
-    return views[0] if len(views) == 1 else alt.hconcat(*views, spacing=10)
-
-
-def _strokes(X: Array, y: Array) -> Any:
-    """One sample of each digit: eight pen positions in order."""
-    samples = [X[y[:, digit].argmax()].reshape(8, 2) for digit in range(10)]
-    frames = [
-        pd.DataFrame(pen, columns=["x", "y"]).assign(digit=d) for d, pen in enumerate(samples)
-    ]
-    hidden = alt.Axis(labels=False, ticks=False, title=None, grid=False, domain=False)
-    mark = alt.Chart(pd.concat(frames).reset_index(names="step"), width=70, height=90).mark_line(
-        color=FITTED, strokeWidth=4, strokeCap="round", strokeJoin="round"
-    )
-    lines = mark.encode(x=alt.X("x:Q", axis=hidden), y=alt.Y("y:Q", axis=hidden), order="step:O")
-    return lines.facet(alt.Facet("digit:O", title=None), columns=5)
+    colors = [GREY, FITTED][-len(sets) :]
+    color = alt.Color("what:N", legend=legend).scale(domain=[*sets], range=colors)
+    return _points(frame, names, 10).encode(color=color)

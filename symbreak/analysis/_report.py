@@ -152,7 +152,7 @@ def render_page(results: Results, name: str, figures: Figures) -> str:
     context = {
         **drawn,
         "table": _table(results) if there else None,
-        "agreement": _tables.records(results.compared_with_paper),
+        "agreement": results.agreement,
         "paper_words": paper_sentences(results),
         **provenance(results),
     }

@@ -17,7 +17,7 @@ import pandas as pd
 from symbreak._support.checks import shown
 from symbreak.analysis import _statistics, _targets
 from symbreak.analysis._lineup import Lineup, Style, distinct_styles, drawn, styles_of
-from symbreak.analysis._paper import Agreement, agreement, paper_problems
+from symbreak.analysis._paper import agreement, paper_problems
 from symbreak.experiments import Archive, Store, StoreError, StudySpec
 from symbreak.experiments._frames import NAMES
 from symbreak.experiments._identity import differences
@@ -180,11 +180,6 @@ class Results:
         return _statistics.overall_ranks(self.summary)
 
     @cached_property
-    def agreement(self) -> Agreement:
-        """How far what is the paper's agrees with the paper."""
-        return agreement(self.summary, self.pairwise, self.paper_problems)
-
-    @cached_property
     def paper_problems(self) -> dict[str, str]:
         """The paper's names of those problems that are the paper's, by name and network."""
         return paper_problems(self.facts)
@@ -198,12 +193,11 @@ class Results:
         pairs = {n: (int(budgets[n]), usual[known[n]]) for n in self.problems if n in known}
         return {name: pair for name, pair in pairs.items() if pair[0] < pair[1]}
 
-    @property
-    def compared_with_paper(self) -> pd.DataFrame:
-        """Families of the paper that were run here, and for as long."""
-        short = [self.paper_problems[name] for name in self.shorter]
-        families = self.agreement.families
-        return families[(families["winner_here"] != "") & ~families["problem"].isin(short)]
+    @cached_property
+    def agreement(self) -> list[dict[str, Any]]:
+        """Where families of the paper that were run here, and for as long, agree with it."""
+        names = {n: of for n, of in self.paper_problems.items() if n not in self.shorter}
+        return agreement(self.summary, self.pairwise, names)
 
     @cached_property
     def hits(self) -> pd.DataFrame:

@@ -38,22 +38,11 @@ PAGE = f"""<style>
 AnyChart = TypeVar("AnyChart", bound=alt.TopLevelMixin)
 
 
-def method_color(styles: Styles, legend: alt.Legend | None = None) -> alt.Color:
-    """Colour by method, the same in every chart; no legend unless there is one given."""
-    scale = alt.Scale(domain=[*styles], range=[style.color for style in styles.values()])
-    return alt.Color("method:N", scale=scale, legend=legend)
-
-
-def method_dash(styles: Styles, legend: alt.Legend | None = None) -> alt.StrokeDash:
-    """Dashes by method."""
-    scale = alt.Scale(domain=[*styles], range=[list(style.dash) for style in styles.values()])
-    return alt.StrokeDash("method:N", scale=scale, legend=legend)
-
-
-def method_shape(styles: Styles) -> alt.Shape:
-    """Shape of points by method."""
-    scale = alt.Scale(domain=[*styles], range=[style.shape for style in styles.values()])
-    return alt.Shape("method:N", scale=scale, legend=None)
+def by_method(channel: Any, part: str, styles: Styles, legend: alt.Legend | None = None) -> Any:
+    """A channel such as ``alt.Color`` by a part of each method's style, the same in every chart."""
+    looks = [getattr(style, part) for style in styles.values()]
+    looks = [list(look) if isinstance(look, tuple) else look for look in looks]  # dashes
+    return channel("method:N", scale=alt.Scale(domain=[*styles], range=looks), legend=legend)
 
 
 def log_switch(what: str = "") -> alt.Parameter:

@@ -133,20 +133,17 @@ def _speed_sentences(results: Results, plain: str, breaking: str) -> list[str]:
 
 def paper_sentences(results: Results) -> list[str]:
     """How far the results agree with the paper, where runs are as long as those of its study."""
-    families, sentences = results.compared_with_paper, []
-    known = families["same_winner"].dropna()
-    if len(known):
-        agreeing, compared, turned = (
-            int(families[f"pairs_{what}"].sum()) for what in ("agreeing", "compared", "reversed")
+    known = [row["same_winner"] for row in results.agreement if row["same_winner"] is not None]
+    sentences = []
+    if known:
+        agreeing, compared = (
+            sum(row[what] for row in results.agreement) for what in ("agreeing", "compared")
         )
-        sentence = f"The paper's winner is confirmed in {known.sum()} of "
-        sentence += counted(len(known), "comparison")
-        if compared:
-            pairs = counted(compared, "pair")
-            sentence += f", its verdict on significance in {agreeing} of {pairs}"
-        if turned:
-            sentence += f" ({turned} of them with the other one ahead)"
-        sentences.append(f"{sentence}.")
+        tests = f", its verdict of a test in {agreeing} of {counted(compared, 'pair')}"
+        sentences.append(
+            f"The paper's winner is confirmed in {sum(known)} of "
+            f"{counted(len(known), 'comparison')}{tests if compared else ''}."
+        )
     if results.shorter:
         names = [f"{n} ({a:,} of {b:,} evaluations)" for n, (a, b) in results.shorter.items()]
         sentences.append(

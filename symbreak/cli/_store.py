@@ -10,7 +10,7 @@ import typer
 from symbreak._support.words import counted
 from symbreak.cli._console import argument, fail, say
 from symbreak.experiments import Store
-from symbreak.experiments._archive import export_csv, export_ioh, write_archive
+from symbreak.experiments._archive import export_ioh, write_archive
 from symbreak.experiments._maintenance import check_store, merge_stores
 
 app = typer.Typer(
@@ -59,14 +59,8 @@ def archive(
 @app.command()
 def export(
     store: StorePath,
-    csv: Annotated[Path | None, typer.Option(help="Folder for plain CSV files.")] = None,
-    ioh: Annotated[Path | None, typer.Option(help="Folder in IOHprofiler's format.")] = None,
+    ioh: Annotated[Path, typer.Option(help="Folder in IOHprofiler's format.")],
 ) -> None:
-    """Write the runs as plain files."""
-    if csv is None and ioh is None:
-        raise ValueError("say where to: --csv FOLDER, --ioh FOLDER, or both.")
+    """Write the runs for IOHanalyzer; an archive has them as plain CSV."""
     with Store(store, create=False, read_only=True) as opened:
-        if csv is not None:
-            say(f"{len(export_csv(opened, csv))} tables in {csv}")
-        if ioh is not None:
-            say(f"{len(export_ioh(opened, ioh))} data sets for IOHanalyzer in {ioh}")
+        say(f"{len(export_ioh(opened, ioh))} data sets for IOHanalyzer in {ioh}")

@@ -142,17 +142,6 @@ def open_results(path: str | Path) -> Store | Archive:
     return Archive(path) if path.is_dir() else Store(path, create=False, read_only=True)
 
 
-def export_csv(store: Store, folder: str | Path) -> list[Path]:
-    """Write runs, curves, errors on parts of the data, traces and spread as CSV files."""
-    check_kind("store", store, Store, "Store(path)")
-    folder = check_folder("folder", folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    frames = store.frames()
-    for name in TABLE_OF:
-        getattr(frames, name).to_csv(folder / f"{name}.csv", index=False)
-    return [folder / f"{name}.csv" for name in TABLE_OF]
-
-
 def export_ioh(store: Store, folder: str | Path) -> list[Path]:
     """Write a folder per method as IOHexperimenter would; load any of them in IOHanalyzer.
 

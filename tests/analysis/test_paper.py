@@ -3,20 +3,17 @@ import math
 import pandas as pd
 import pytest
 
-from symbreak.analysis._paper import (
-    NOT_SIGNIFICANT,
-    PAPER_NETS,
-    TABLE_1,
-    agreement,
-    paper_problems,
-    paper_significance,
-    paper_table,
-)
+from symbreak.analysis import _paper
+from symbreak.analysis._paper import NOT_SIGNIFICANT, PAPER_NETS, TABLE_1, paper_problems
 from symbreak.analysis._statistics import pairwise, summary
 from symbreak.problems import load_problem, problem_names
 from tests.analysis import frames
 from tests.analysis.frames import row_of
+from tests.pages.blocks import load_module
 
+script = load_module("scripts", "_agreement")
+agreement, paper_table = script.agreement_of, script.paper_table
+paper_significance = script.paper_significance
 NAMES = {name: name for name in problem_names()}
 SHAPES = {"syn5": (3, 2, 1), "sinc": (3, 2, 1), "mine": (1, 2, 3)}  # means of plain, INV, SB
 
@@ -203,3 +200,22 @@ def test_an_empty_store_still_shows_the_paper():
     families, cells, pairs = compare(empty)
     assert [len(frame) for frame in (families, cells, pairs)] == [22, 66, 66]
     assert families["same_winner"].isna().all()
+
+
+def test_the_report_says_which_winners_and_tests_are_the_papers():
+    runs = pd.concat([runs_of("syn5"), runs_of("sinc"), runs_of("sinc", "CMA-ES", ("", "-SB"))])
+    rows = _paper.agreement(summary(runs), pairwise(runs), NAMES)
+    found = {tuple(row.values())[:2]: tuple(row.values())[2:] for row in rows}
+    assert found == {
+        ("syn5", "DE"): ("DE-SB", True, 0, 3, ""),  # the paper found no difference
+        ("sinc", "DE"): ("DE-SB", True, 3, 3, ""),
+        ("sinc", "CMA-ES"): ("CMA-ES-SB", None, 1, 1, "missing: CMA-ES-INV-SB"),
+    }
+    few = runs_of("sinc", n=3)
+    (row,) = _paper.agreement(summary(few), pairwise(few), NAMES)
+    assert (row["same_winner"], row["compared"]) == (True, 0)
+    turned = runs.assign(table_error=-runs["table_error"])
+    rows = _paper.agreement(summary(turned), pairwise(turned), NAMES)
+    assert {row["same_winner"] for row in rows} == {False, None}
+    assert sum(row["agreeing"] for row in rows) == 0  # the other method is ahead
+    assert _paper.agreement(summary(runs), pairwise(runs), {}) == []

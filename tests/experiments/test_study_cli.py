@@ -133,7 +133,7 @@ def test_a_check_says_what_is_wrong_and_not_to_check(single):
 def test_files_are_not_taken_for_folders(single, tmp_path):
     file = tmp_path / "file"
     file.write_text("mine")
-    for command in (["export", single, "--csv"], ["export", single, "--ioh"], ["archive", single]):
+    for command in (["export", single, "--ioh"], ["archive", single]):
         code, said = said_of("store", *command, file)
         assert (code, f"this needs a folder, and {file} is a file" in said) == (2, True)
     assert file.read_text() == "mine"

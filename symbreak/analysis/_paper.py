@@ -104,7 +104,7 @@ def agreement(
         names: The paper's names of the problems there that are the paper's.
     """
     rows: list[dict[str, Any]] = []
-    groups = summary.set_index("method").groupby(["problem", "family"], sort=False)["mean"]
+    groups: Any = summary.set_index("method").groupby(["problem", "family"], sort=False)["mean"]
     for (problem, family), means in groups:
         methods, printed = PAPER_METHODS.get(family, ()), TABLE_1.get(names.get(problem, ""), {})
         means = means[means.index.isin(methods)]
@@ -114,7 +114,8 @@ def agreement(
         best = min(methods, key=lambda method: printed[method].mean)
         tests = pairwise[(pairwise["problem"] == problem) & (pairwise["family"] == family)]
         verdicts = []
-        for test in tests[tests[["n_a", "n_b"]].min(axis=1) >= FEW].itertuples():
+        enough: Any = tests[tests[["n_a", "n_b"]].min(axis=1) >= FEW].itertuples()
+        for test in enough:
             differ = (names[problem], test.a, test.b) not in NOT_SIGNIFICANT
             ahead = min((test.a, test.b), key=lambda method: printed[method].mean)
             verdicts.append(test.significant == differ and test.better in ("", ahead))

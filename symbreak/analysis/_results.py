@@ -19,7 +19,7 @@ from symbreak.analysis import _statistics, _targets
 from symbreak.analysis._lineup import Lineup, Style, distinct_styles, drawn, styles_of
 from symbreak.analysis._paper import agreement, paper_problems
 from symbreak.experiments import Archive, Store, StoreError, StudySpec
-from symbreak.experiments._frames import NAMES
+from symbreak.experiments._frames import joined
 from symbreak.experiments._identity import differences
 from symbreak.experiments._run import own_names
 from symbreak.experiments._spec import RunSpec
@@ -88,7 +88,8 @@ class Results:
                 f"{'; '.join(different)}. Report them one by one."
             )
         frames: dict[str, Any] = {
-            name: _joined([getattr(each, name) for each in found]) for name in (*FRAMES, "failures")
+            name: _printable_names(joined([getattr(each, name) for each in found]))
+            for name in (*FRAMES, "failures")
         }
         runs = frames["runs"] = _in_order(frames["runs"])
         facts = {printable(n): fact for each in found for n, fact in each.facts().items()}
@@ -249,16 +250,6 @@ def _printable_names(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame whose problems and methods can be printed."""
     names = {name: frame[name].map(printable) for name in ("problem", "method") if name in frame}
     return frame.assign(**names)
-
-
-def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of all frames by name; a run that several have counts once."""
-    if len(frames) == 1:
-        return _printable_names(frames[0])
-    there = [frame.assign(source=i) for i, frame in enumerate(frames) if len(frame)]
-    rows = pd.concat(there) if there else frames[0].assign(source=0)
-    first = rows.groupby(NAMES)["source"].transform("min") == rows.pop("source")
-    return _printable_names(rows[first].sort_values(NAMES, kind="stable", ignore_index=True))
 
 
 def _in_order(runs: pd.DataFrame) -> pd.DataFrame:

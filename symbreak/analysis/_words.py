@@ -25,14 +25,14 @@ NEAR = 3.0
 MANY = 4
 
 
-def summary_sentences(results: Results, brief: bool = False) -> list[str]:
-    """What the numbers say; nothing in it is not in the tables. When brief, without speed."""
+def summary_sentences(results: Results) -> list[str]:
+    """What the numbers say; nothing in it is not in the tables."""
     failed = _failure_sentences(results)
     if results.runs.empty:
         return ["The store holds no finished run yet.", *failed]
     sentences = [_extent(results), *_best_sentences(results), *_rank_sentences(results)]
     for family in results.lineup.families:
-        sentences += _family_sentences(results, family)[: 1 if brief else None]
+        sentences += _family_sentences(results, family)
     return [*sentences, *warning_sentences(results), *failed]
 
 

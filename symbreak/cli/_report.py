@@ -26,7 +26,7 @@ def report_command(
     formats = [part for part in given if part not in ("", "none")]
     with console.status("opening") as status:
         report = write_report(stores, out, formats=formats, on_step=status.update)
-    for sentence in summary_sentences(report.results, brief=True):
+    for sentence in summary_sentences(report.results):
         say(sentence)
     address = report.page.resolve().as_uri()
     say(f"Report in {report.page}")

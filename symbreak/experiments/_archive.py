@@ -20,7 +20,7 @@ from symbreak._support.checks import check_folder, check_kind, check_path
 from symbreak._version import __version__
 from symbreak.experiments._database import ARCHIVE_HEAD as HEAD
 from symbreak.experiments._errors import StoreError
-from symbreak.experiments._frames import NAMES, TABLE_OF, Frames
+from symbreak.experiments._frames import NAMES, TABLE_OF, Frames, joined
 from symbreak.experiments._identity import differences
 from symbreak.experiments._store import Store
 
@@ -58,7 +58,7 @@ def write_archive(store: Store, folder: str | Path) -> list[Path]:
     frames = {name: getattr(new, name) for name in TABLE_OF}
     frames["curves"] = _thinned(new.curves)
     if old is not None:
-        frames = {name: _joined(getattr(old, name), frame) for name, frame in frames.items()}
+        frames = {name: joined([frame, getattr(old, name)]) for name, frame in frames.items()}
     kinds = {TABLE_OF.get(n, n): f for n, f in (*frames.items(), ("failures", new.failures))}
     head = {
         "format": FORMAT,
@@ -133,7 +133,7 @@ class Archive:
         parts = [_read(path, kinds) for path in sorted(self.path.glob(f"*/{name}.csv.gz"))]
         if not parts:
             return pd.DataFrame({column: pd.Series(dtype=kind) for column, kind in kinds.items()})
-        return _sorted(pd.concat(parts, ignore_index=True))
+        return pd.concat(parts).sort_values(NAMES, kind="stable", ignore_index=True)
 
 
 def open_results(path: str | Path) -> Store | Archive:
@@ -205,20 +205,6 @@ def _thinned(curves: pd.DataFrame) -> pd.DataFrame:
     first = run != run.shift()
     last = (run != run.shift(-1)) | (step != step.shift(-1))
     return curves[first | last]
-
-
-def _joined(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
-    """Rows of both; runs that are in both are taken from the new."""
-    import pandas as pd
-
-    if old.empty or new.empty:
-        return new if old.empty else old
-    again = pd.MultiIndex.from_frame(old[NAMES]).isin(pd.MultiIndex.from_frame(new[NAMES]))
-    return _sorted(pd.concat([old[~again], new], ignore_index=True))
-
-
-def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.sort_values(NAMES, kind="stable", ignore_index=True)
 
 
 def _kinds(frame: pd.DataFrame) -> dict[str, str]:

@@ -152,3 +152,15 @@ def long_frames(
             frame[name] = np.concatenate([part[name] for part in of_runs])
         frames[kind] = pd.DataFrame(frame)
     return frames
+
+
+def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all frames by name; a run that several have is taken from the first."""
+    import pandas as pd
+
+    there = [frame.assign(source=i) for i, frame in enumerate(frames) if len(frame)]
+    if len(there) < 2:
+        return there[0].drop(columns="source") if there else frames[0]
+    rows = pd.concat(there)
+    first = rows.groupby(NAMES)["source"].transform("min") == rows.pop("source")
+    return rows[first].sort_values(NAMES, kind="stable", ignore_index=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-
-import numpy as np
 
 from symbreak._support.checks import check_path, shown
 from symbreak.experiments._columns import TABLES, Row, fingerprint, packed_of, read_model
@@ -30,10 +28,8 @@ def merge_stores(target: str | Path, sources: Sequence[str | Path]) -> int:
             not be compared.
     """
     target = check_path("target", target)
-    if isinstance(sources, str | bytes | Mapping) or not isinstance(sources, Iterable):
+    if not isinstance(sources, list | tuple):
         raise ValueError(f"sources must be a list of stores, got {shown(sources)}.")
-    if isinstance(sources, np.ndarray):
-        sources = sources.ravel().tolist()
     paths = [check_path("a store", source) for source in sources]
     with ExitStack() as stack:
         theirs = [
@@ -109,14 +105,13 @@ def check_store(path: str | Path) -> list[str]:
     """
     path = check_path("path", path)
     with closing(Database(path, create=False, read_only=True)) as database:
-        return [*_row_faults(database), *database.faults(), *_result_faults(database)]
-
-
-def _row_faults(database: Database) -> Iterator[str]:
-    for table in TABLES:
-        for row, sound in database.checked_rows(table):
-            if not sound:
-                yield f"{_name(row)}: a row of {table} is not what was written"
+        rows = [
+            f"{_name(row)}: a row of {table} is not what was written"
+            for table in TABLES
+            for row, sound in database.checked_rows(table)
+            if not sound
+        ]
+        return [*rows, *database.faults(), *_result_faults(database)]
 
 
 def _result_faults(database: Database) -> Iterator[str]:

@@ -21,18 +21,25 @@ def store():
         yield opened
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, store):
+    folder = tmp_path_factory.mktemp("archives") / "archive"
+    write_archive(store, folder)
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path, store):
-    write_archive(store, tmp_path / "archive")
-    return tmp_path / "archive"
+def folder(tmp_path, whole):
+    """A copy, to be written to."""
+    return shutil.copytree(whole, tmp_path / "archive")
 
 
-def test_rows_of_runs_come_back_exactly(store, folder):
-    pd.testing.assert_frame_equal(Archive(folder).runs(), store.runs())
+def test_rows_of_runs_come_back_exactly(store, whole):
+    pd.testing.assert_frame_equal(Archive(whole).runs(), store.runs())
 
 
-def test_statistics_of_an_archive_are_those_of_its_store(store, folder):
-    here, there = Results.of(store), Results.of(Archive(folder))
+def test_statistics_of_an_archive_are_those_of_its_store(store, whole):
+    here, there = Results.of(store), Results.of(Archive(whole))
     for name in ("summary", "kruskal_wallis", "pairwise"):
         pd.testing.assert_frame_equal(getattr(there, name), getattr(here, name))
     assert there.facts == here.facts
@@ -41,9 +48,9 @@ def test_statistics_of_an_archive_are_those_of_its_store(store, folder):
 
 
 def test_thinned_curves_reach_their_targets_never_earlier_and_at_most_two_percent_later(
-    store, folder
+    store, whole
 ):
-    runs, archive = store.runs(), Archive(folder)
+    runs, archive = store.runs(), Archive(whole)
     targets = target_table(runs)
     exact, thin = (
         evaluations_to_targets(runs, curves, targets)
@@ -58,12 +65,12 @@ def test_thinned_curves_reach_their_targets_never_earlier_and_at_most_two_percen
     assert len(archive.frames().curves) < len(store.frames().curves)
 
 
-def test_thinned_curves_keep_the_first_and_the_last_point_of_every_run(store, folder):
+def test_thinned_curves_keep_the_first_and_the_last_point_of_every_run(store, whole):
     names = ["problem", "method", "repetition"]
     for end in ("first", "last"):
         full, thin = (
             getattr(frame.groupby(names), end)()
-            for frame in (store.frames().curves, Archive(folder).frames().curves)
+            for frame in (store.frames().curves, Archive(whole).frames().curves)
         )
         assert (full["evaluations"] == thin["evaluations"]).all()
         np.testing.assert_allclose(thin["error"], full["error"], rtol=1e-5)

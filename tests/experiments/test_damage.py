@@ -23,7 +23,7 @@ repetitions = 3
 [budgets]
 syn5 = 400
 """
-N_FLIPS = 200
+N_FLIPS = 100
 
 
 def checkpoint_of(run):

@@ -1,4 +1,5 @@
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,19 +10,22 @@ from symbreak.experiments._study import BUILT_IN
 MINIMAL = 'problems = ["sinc"]\nmethods = ["DE", "DE-SB"]\n'
 
 
+built_in = cache(StudySpec.load)
+
+
 def runs(text, **options):
     return list(StudySpec.parse(text, **options).runs())
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_studies_are_valid(name):
-    spec = StudySpec.load(name)
+    spec = built_in(name)
     assert spec.name == name
     assert spec.n_runs == sum(1 for _ in spec.runs())
 
 
 def test_the_paper_study_is_the_papers():
-    spec = StudySpec.load("paper")
+    spec = built_in("paper")
     assert len(spec.problems) == 11
     assert spec.repetitions == 50
     assert spec.n_runs == 50 * (11 * 6 + 3 * 2)
@@ -39,7 +43,7 @@ def test_every_run_has_its_own_key_and_seed():
 
 @pytest.mark.parametrize("n", [2, 3, 5, 72, 1000])
 def test_shards_are_disjoint_complete_and_of_equal_size(n):
-    spec = StudySpec.load("smoke")
+    spec = built_in("smoke")
     shards = [[run.key for run in spec.runs((i, n))] for i in range(1, n + 1)]
     keys = [run.key for run in spec.runs()]
     assert sorted(key for shard in shards for key in shard) == sorted(keys)
@@ -256,7 +260,7 @@ def test_a_missing_study_names_the_built_in_ones():
 
 
 def test_a_part_of_a_study_has_the_runs_that_it_has_in_the_whole():
-    whole = {run.key: (run.problem, run.method) for run in StudySpec.load("paper").runs()}
+    whole = {run.key: (run.problem, run.method) for run in built_in("paper").runs()}
     part = StudySpec.load("paper", problems=["sinc", "sinc2d"], methods=["DE-SB", "DE-SB-BF"])
     found = {run.key: (run.problem, run.method) for run in part.runs()}
     assert found.items() <= whole.items()

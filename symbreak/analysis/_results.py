@@ -19,7 +19,7 @@ from symbreak.analysis import _statistics, _targets
 from symbreak.analysis._lineup import Lineup, Style, distinct_styles, drawn, styles_of
 from symbreak.analysis._paper import agreement, paper_problems
 from symbreak.experiments import Archive, Store, StoreError, StudySpec
-from symbreak.experiments._frames import joined
+from symbreak.experiments._frames import TABLE_OF, joined
 from symbreak.experiments._identity import differences
 from symbreak.experiments._run import own_names
 from symbreak.experiments._spec import RunSpec
@@ -29,7 +29,6 @@ from symbreak.problems import Problem, load_problem, problem_names
 
 TRACE_POINTS = 300  # per run; charts show fewer
 MAX_NAMES = 20  # more variables than this are not listed
-FRAMES = ("runs", "curves", "part_errors", "traces", "spread")
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Results:
             )
         frames: dict[str, Any] = {
             name: _printable_names(joined([getattr(each, name) for each in found]))
-            for name in (*FRAMES, "failures")
+            for name in (*TABLE_OF, "failures")
         }
         runs = frames["runs"] = _in_order(frames["runs"])
         facts = {printable(n): fact for each in found for n, fact in each.facts().items()}

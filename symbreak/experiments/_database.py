@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from symbreak.experiments._columns import APPLICATION_ID, FIRST_FORMAT, FORMAT, TABLES, Row
+from symbreak.experiments._columns import APPLICATION_ID, FORMAT, TABLES, Row
 from symbreak.experiments._errors import StoreError
 
 ARCHIVE_HEAD = "archive.json"  # what tells an archive from other folders
@@ -229,11 +229,6 @@ class Database:
             raise StoreError(
                 f"it has format {version}, of a newer version; this symbreak reads formats up to "
                 f"{FORMAT}; upgrade symbreak."
-            )
-        if version < FIRST_FORMAT:
-            raise StoreError(
-                f"it has format {version}, of a version before the first release; this symbreak "
-                f"reads formats from {FIRST_FORMAT} on. Run the study again into another store."
             )
         if (verdict := self._pragma("integrity_check(1)")) != "ok":
             raise StoreError(

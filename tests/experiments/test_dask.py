@@ -21,7 +21,15 @@ from symbreak.experiments import ExecutorError, Store, StudySpec, run_study
 from symbreak.experiments._dask import connect, is_exposed
 from tests.cli.shell import symbreak_here
 from tests.experiments.dask_processes import SLICE, DaskProcesses, Proxy, start_on_cluster
-from tests.experiments.processes import DEADLINE, finish, is_begun, results, wait_for
+from tests.experiments.processes import (
+    DEADLINE,
+    finish,
+    is_begun,
+    results,
+    start_study,
+    wait_for,
+)
+from tests.experiments.test_own import MODULE, STUDY
 from tests.pages.blocks import ROOT, fenced
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills processes by signals")
@@ -46,15 +54,25 @@ def fragile(tmp_path):
 def test_a_cluster_gives_the_results_of_local_processes(study, local, cluster, tmp_path):
     said = []
     path = tmp_path / "a.db"
-    result = run_study(
-        study, path, executor=cluster.address, checkpoint_every=SLICE, on_news=said.append
-    )
+    address = cluster.address.replace("127.0.0.1", "0.0.0.0")  # "here", but not the loopback
+    result = run_study(study, path, executor=address, checkpoint_every=SLICE, on_news=said.append)
     assert result == (6, 0, False)
     assert results(path) == local
+    assert "is not on this machine and the connection is not encrypted" in said[0]
     assert said[-1] == "cluster: 3 workers with 3 threads"
     with Store(path) as store:
         made_by = [json.loads(versions) for versions in store.runs().versions]
         assert all(row["cpu"].endswith(f" with {row['blas']}") for row in made_by)
+
+
+def test_workers_of_a_cluster_import_modules_that_are_named(cluster, tmp_path):
+    (cluster.folder / "own.py").write_text(MODULE)  # workers find modules of their folder
+    (cluster.folder / "own.toml").write_text(STUDY)
+    environment = os.environ | {"PYTHONSAFEPATH": "1"}
+    options = ["--import", "own", "--cluster", cluster.address]
+    store, folder = tmp_path / "a.db", cluster.folder
+    finish(start_study("own.toml", store, *options, environment=environment, folder=folder))
+    assert len(results(store)) == 4
 
 
 PAGE_SPEAKS_OF = """
@@ -107,13 +125,6 @@ def count_tasks(dask_scheduler):
 
 def count_messages(dask_scheduler):
     return sum(len(each.recent_message_log) for each in dask_scheduler.stream_comms.values())
-
-
-def test_whom_others_can_listen_to_is_told(study, cluster, tmp_path):
-    address = cluster.address.replace("127.0.0.1", "0.0.0.0")  # "here", but not the loopback
-    with pytest.warns(UserWarning, match="is not on this machine and the connection is not enc"):
-        result = run_study(study, tmp_path / "a.db", executor=address, shard=(1, 6))
-    assert result == (1, 0, False)
 
 
 def test_starts_of_estimators_and_the_trainer_go_to_a_cluster_and_change_nothing(cluster):

@@ -1,10 +1,8 @@
-"""Stores of earlier formats are read, and those of unreleased ones are refused."""
+"""Stores of earlier formats are read, and joined into those of this one."""
 
 import dataclasses
 import os
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +26,6 @@ def test_a_committed_store_of_this_format_is_read_and_sound(old):
         assert len(frames.runs) == 60
         assert (frames.traces.evaluations > 0).all()
         assert store.model(frames.runs.key.iloc[0]).topology.n_inputs == 1
-
-
-def test_a_store_of_an_unreleased_format_is_refused_in_words(old):
-    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
-        connection.execute("PRAGMA user_version = 1")
-    with pytest.raises(StoreError, match=r"format 1, .* reads formats from 2 on\. Run the study"):
-        Store(old)
 
 
 def test_read_only_media_can_be_read(old, monkeypatch):

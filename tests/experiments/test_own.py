@@ -12,7 +12,6 @@ from symbreak import METHODS, methods
 from symbreak.experiments import ExecutorError, StudySpec, run_study
 from symbreak.problems import _registry
 from tests.cli.shell import symbreak_here
-from tests.experiments.dask_processes import DaskProcesses
 from tests.experiments.processes import DEADLINE, finish, is_begun, results, start_study, wait_for
 
 MODULE = """
@@ -84,15 +83,6 @@ def test_the_shell_imports_modules_of_the_folder_and_a_killed_study_goes_on(fold
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=DEADLINE)
     finish(start(folder, store, "--import", "own"))
-    assert results(store) == whole
-
-
-def test_a_cluster_imports_them_too(folder, whole):
-    pytest.importorskip("distributed")
-    store = folder / "cluster.db"
-    with DaskProcesses(folder) as cluster:  # which find modules of their folder
-        cluster.add_worker()
-        finish(start(folder, store, "--import", "own", "--cluster", cluster.address))
     assert results(store) == whole
 
 

@@ -92,8 +92,12 @@ def check_callable(name: str, value: Any) -> Callable[..., Any] | None:
 
 def check_path(name: str, value: object) -> Path:
     """Return ``value`` as a path if it is the name of a file or folder."""
-    text = os.fspath(value) if isinstance(value, str | os.PathLike) else b""
-    if not isinstance(text, str) or not text or "\0" in text or not _can_be_named(text):
+    try:
+        text = os.fspath(value)  # type: ignore[call-overload]
+        can_be_named = isinstance(text, str) and "\0" not in text and bool(os.fsencode(text))
+    except (TypeError, UnicodeEncodeError):  # no path, or one with half a character
+        can_be_named = False
+    if not can_be_named:
         raise ValueError(f"{name} must be a path, as a string or a Path, got {shown(value)}.")
     path = Path(text)
     if len(text) > 4_000 or any(len(os.fsencode(part)) > MAX_NAME for part in path.parts):
@@ -107,13 +111,6 @@ def check_folder(name: str, value: object) -> Path:
     if path.exists() and not path.is_dir():
         raise ValueError(f"this needs a folder, and {path} is a file; give another name.")
     return path
-
-
-def _can_be_named(text: str) -> bool:
-    try:
-        return bool(os.fsencode(text))
-    except UnicodeEncodeError:  # half a character
-        return False
 
 
 def check_memory(what: str, n_bytes: float, advice: str) -> None:

@@ -32,23 +32,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def end_with_parent() -> None:
-    """In a process that ``multiprocessing`` started: end it when its parent is gone.
-
-    Call it first of all, or give it to a pool as initializer. It works whatever killed the parent,
-    and even if that happened before the call.
-    """
-    parent = parent_process()
-    if parent is None:
-        return  # multiprocessing did not start this one
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
-
-
 #: For starts and ends of processes, of which ``multiprocessing`` keeps one book for all threads.
 _book = threading.Lock()
 #: A process that was forked from the one that loaded this cannot use its fork server.
@@ -229,10 +212,18 @@ class WorkerProcesses(Executor):
             return worker.process.exitcode
 
 
+def _end_with_parent() -> NoReturn:
+    """Whatever has killed it, even if that was before this began."""
+    parent = parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
 def _work(pipe: Connection, environment: dict[str, str]) -> NoReturn:
     """A worker's life: do calls until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is its parent's
-    end_with_parent()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.clear()  # it may be that of an earlier moment
     os.environ.update(environment)
     np.random.seed()  # noqa: NPY002  (functions of users may draw from it)

@@ -19,7 +19,7 @@ from numba.extending import intrinsic, overload
 from symbreak._activations import ACTIVATIONS
 from symbreak._support.checks import Array, IntArray
 from symbreak._support.compile import compiled
-from symbreak.network import CLASS_SCALE, MIN_OVER_ROUNDING, ROUNDING, SHIFT_SHARE
+from symbreak.network import BIAS_SHARE, CLASS_SCALE, MIN_OVER_ROUNDING, ROUNDING
 
 #: Samples that pass through all hidden layers together, so that they stay in the L1 cache.
 SAMPLE_BLOCK = 512
@@ -339,13 +339,16 @@ def feasible(theta: Array, rescale: int, out: Array) -> float:
 
 @_compiled
 def held_squares(theta: Array, sizes: IntArray) -> float:
-    """Squares as the ridge counts them: those of biases to a share. Twin: ``network.held``."""
+    """Squares as the ridge counts them, those of biases to a share.
+
+    Twin: ``network.ridge_shares``.
+    """
     total, first = 0.0, 0
     for layer in range(1, len(sizes) - 1):
         n_inputs = sizes[layer - 1]
         for _ in range(sizes[layer]):
             weights, shift = theta[first : first + n_inputs], theta[first + n_inputs]
-            total += _dot(weights, weights) + SHIFT_SHARE * shift * shift
+            total += _dot(weights, weights) + BIAS_SHARE * shift * shift
             first += n_inputs + 1
     return total
 

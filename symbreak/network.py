@@ -26,7 +26,7 @@ BLOCK = 2**21
 #: What the bias of a hidden neuron costs of the ridge that a weight costs. A neuron that bends far
 #: from the mean of its inputs is no less plausible than one that bends there: with the whole ridge
 #: R2 on the table cpus was 0.832, with a tenth 0.846, with a hundredth 0.845 (2026-11).
-SHIFT_SHARE = 0.1
+BIAS_SHARE = 0.1
 
 
 def hidden_outputs(theta: Array, topology: Topology, X: Array, *, shift: bool = False) -> Array:
@@ -178,14 +178,14 @@ def mean_square(residuals: Array, weights: Array | None = None) -> float:
 
 
 @lru_cache(maxsize=64)
-def held(topology: Topology) -> Array:
+def ridge_shares(topology: Topology) -> Array:
     """Share of the ridge (D,) that each entry of ``theta`` bears: 1, or a tenth for a bias.
 
     The bias of an output bears nothing.
     """
     shares = np.ones(topology.dim)
     for layer in topology.layers(shares):
-        layer[:, -1] = SHIFT_SHARE
+        layer[:, -1] = BIAS_SHARE
     shares.flags.writeable = False
     return shares
 

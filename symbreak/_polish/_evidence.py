@@ -1,8 +1,8 @@
 """Regularisation that sets itself: MacKay's evidence with the Gauss-Newton Hessian.
 
 All weights but the output biases have a Gaussian prior, wider for the biases of hidden neurons
-(``network.held``), the targets Gaussian noise; the ratio of noise to prior variance is the ridge
-``alpha``. It is re-estimated while the network is polished, from the number of parameters that the
+(``network.ridge_shares``), the targets Gaussian noise; the ratio of noise to prior variance is the
+ridge ``alpha``. It is re-estimated while the network is polished, from the number of parameters that the
 data determine (D. J. C. MacKay, Neural Computation 4, 1992; F. D. Foresee and M. T. Hagan, ICNN
 1997). Output weights are eliminated, but not forgotten: the projected ``J'J`` is the Schur
 complement of theirs in the Hessian of the complete network.
@@ -22,7 +22,7 @@ from symbreak._polish._polisher import CONVERGED, Polishable, Polisher
 from symbreak._polish._step_kernels import LARGE
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array
-from symbreak.network import ROUNDING, held
+from symbreak.network import ROUNDING, ridge_shares
 from symbreak.problems import Problem
 from symbreak.problems._problem import FIRST_GUESS
 
@@ -60,7 +60,7 @@ def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) 
     n_prior = D + weights.size
     n_free = q if problem.output_shift else 0
     n_data = here.weight * q
-    shares = held(topology)
+    shares = ridge_shares(topology)
     squares = max(float(shares @ theta**2 + np.sum(weights**2)), NOTHING)
     residual = max(here.sum_of_squares - alpha * squares, NOTHING * n_data)
 

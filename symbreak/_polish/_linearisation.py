@@ -34,7 +34,7 @@ class Linearisation:
         H: (min(n, q), n, D) products of the orthonormal basis with the derivatives of each
             output, after a rotation of the outputs that leaves as few as there can be.
         sum_of_squares: Of weighted residuals, and ``alpha`` times those of theta, as
-            ``network.held`` counts them, and of output weights.
+            ``network.ridge_shares`` counts them, and of output weights.
         G: (D, D) ``J'J``, in its lower triangle; J is Kaufman's Jacobian. Empty if that is held.
         J: (rows, D), some of them zeros, where there are fewer samples than weights; or None.
         g: (D,) ``J'r``, half the gradient of the sum of squares (without that of the ridge).

@@ -19,7 +19,7 @@ from symbreak._polish._linearisation import Linearisation
 from symbreak._polish._step_kernels import LARGE
 from symbreak._support.checks import Array, check_count, check_finite, check_real, check_theta
 from symbreak._support.state import State, check_saved, reading_state
-from symbreak.network import MIN_OVER_ROUNDING, ROUNDING, held
+from symbreak.network import MIN_OVER_ROUNDING, ROUNDING, ridge_shares
 from symbreak.problems import Problem
 from symbreak.problems._problem import Ridge
 from symbreak.topology import Topology
@@ -135,7 +135,7 @@ class Polisher:
         topology, y = problem.topology, problem.train.y
         self._ball: bool = problem.rescale in ("unit", "radius")
         self._radius = math.sqrt(topology.dim) if self._ball else math.inf
-        self._alpha, self._held = objective.ridge.alpha, held(topology)
+        self._alpha, self._held = objective.ridge.alpha, ridge_shares(topology)
         self._linearise = objective.linearisation
         self._divisor = self._linearise.weight * topology.n_outputs
         self._jacobian_cost = objective.iteration_cost

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from symbreak._support.checks import Array
-from symbreak.network import held
+from symbreak.network import ridge_shares
 from symbreak.problems import Dataset
 from symbreak.topology import Topology
 
@@ -45,7 +45,7 @@ class CrossEntropy:
             slice(end - n * m, end) for end, (n, m) in zip(ends, topology.shapes, strict=True)
         ]
         self._held = np.zeros(topology.dim + (n_last + shift) * q)  # shares of the ridge
-        self._held[: topology.dim] = held(topology)
+        self._held[: topology.dim] = ridge_shares(topology)
         self._held[topology.dim : topology.dim + n_last * q] = 1.0
 
     def loss(self, x: Array) -> float:

@@ -79,7 +79,7 @@ class Problem:
         alpha: The ridge: the search minimises ``(sum w r^2 + alpha (||theta||^2 + ||V||^2)) /
             (q sum w)`` with residuals r, sample weights w and output weights V (of targets 0 and 1
             for classes) without their bias; squares of biases in theta count a tenth (in
-            ``network.held``). ``"auto"`` lets the data set it in the polish.
+            ``network.ridge_shares``). ``"auto"`` lets the data set it in the polish.
         feature_names: Names of the inputs; empty if they have none.
         target_names: Names of the targets; empty if they have none.
         encoding: How the columns of a table became the inputs; None if they were numbers.

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symbreak._kernels import _tanh
-from symbreak._support.checks import Array, IntArray, check_count, check_kind, check_theta, unknown
+from symbreak._support.checks import Array, IntArray, check_count, check_theta, unknown
 from symbreak._support.compile import compiled, inlined, notice_of_compilation
 from symbreak.objectives import Fitness
+from symbreak.objectives._fitness import networks_for
 from symbreak.objectives._network import Network, outputs
 from symbreak.problems import Scaling
 from symbreak.topology import Topology
@@ -183,6 +184,8 @@ def control_fitness(
     hidden: Sequence[int] | None = None,
     *,
     topology: Topology | None = None,
+    activation: str = "tanh",
+    biases: bool = True,
     **options: Any,
 ) -> Fitness:
     """The fitness of a problem of control by name.
@@ -190,24 +193,19 @@ def control_fitness(
     Args:
         name: In ``CONTROL``.
         hidden: Sizes of hidden layers; the problem's own by default.
-        topology: Of the networks, instead of ``hidden``.
+        topology: Of the networks, instead of ``hidden``, ``activation`` and ``biases``.
+        activation: Of hidden neurons.
+        biases: Whether there are any.
         **options: Of ``Fitness``, such as a ``target`` or an ``executor``.
     """
     if name not in CONTROL:
         raise unknown("problem of control", name, CONTROL)
     control = CONTROL[name]
-    n, scale = len(control.inputs), control.task.scale
-    if topology is None:
-        if not isinstance(sizes := control.hidden if hidden is None else hidden, Sequence):
-            raise ValueError(f"hidden must be sizes of layers, such as (6, 4), got {sizes}.")
-        topology = Topology((n, *sizes, 1))
-    elif hidden is not None:
-        raise ValueError("either a topology or hidden layers can be given, got both.")
-    check_kind("topology", topology, Topology, f"such as Topology(({n}, 6, 1))")
-    control._net(replace(topology, outputs="searched"))
-    own = {"target": control.goal, "inputs": Scaling(np.zeros(n), scale), "name": name}
-    own["description"] = control.description
-    return Fitness(control, topology, **{"vectorized": True, **own, **options})
+    n, layers = len(control.inputs), control.hidden if hidden is None else hidden
+    net = networks_for(name, n, 1, layers, topology, activation=activation, biases=biases)
+    own = {"target": control.goal, "inputs": Scaling(np.zeros(n), control.task.scale)}
+    own |= {"name": name, "description": control.description, "vectorized": True}
+    return Fitness(control, net, **{**own, **options})
 
 
 @_compiled

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from symbreak._support.checks import Array, check_kind, check_text, shown
+from symbreak._support.checks import Array, check_text, shown
 from symbreak._support.words import how_to_install
 from symbreak.objectives import Fitness
+from symbreak.objectives._fitness import networks_for
 from symbreak.objectives._network import Network
 from symbreak.problems import Scaling
 from symbreak.topology import Topology
@@ -141,11 +142,13 @@ class Environment:
 
 
 def environment_fitness(
-    make: str | Callable[[], Any],
+    make: str | Callable[[], Any] | Environment,
     /,
     hidden: Sequence[int] | None = None,
     *,
     topology: Topology | None = None,
+    activation: str = "tanh",
+    biases: bool = True,
     **options: Any,
 ) -> Fitness:
     """The fitness of an environment, averaged over ``EPISODES`` episodes.
@@ -153,19 +156,16 @@ def environment_fitness(
     Args:
         make: Its name, such as ``"Acrobot-v1"``, or a function that makes it.
         hidden: Sizes of hidden layers; one of 8 by default.
-        topology: Of the networks, instead of ``hidden``.
+        topology: Of the networks, instead of ``hidden``, ``activation`` and ``biases``.
+        activation: Of hidden neurons.
+        biases: Whether there are any.
         **options: Of ``Fitness``, such as ``episodes``, or a ``target`` other than the
             environment's own.
     """
-    environment = Environment(make)
-    if topology is None:
-        topology = Topology((environment.n_inputs, *(hidden or (8,)), environment.n_outputs))
-    sizes = check_kind("topology", topology, Topology, "such as Topology((4, 8, 2))").sizes
-    if (sizes[0], sizes[-1]) != (environment.n_inputs, environment.n_outputs):
-        raise ValueError(
-            f"networks for {environment.name} have {environment.n_inputs} inputs and "
-            f"{environment.n_outputs} outputs, got {topology}."
-        )
+    environment = make if isinstance(make, Environment) else Environment(make)
+    name, sizes = environment.name, (environment.n_inputs, environment.n_outputs)
+    layers = (8,) if hidden is None else hidden
+    net = networks_for(name, *sizes, layers, topology, activation=activation, biases=biases)
     own = {"target": environment.threshold, "inputs": environment.scaling()}
-    own |= {"noisy": True, "maximize": True, "episodes": EPISODES, "name": environment.name}
-    return Fitness(environment, topology, **{**own, **options})
+    own |= {"noisy": True, "maximize": True, "episodes": EPISODES, "name": name}
+    return Fitness(environment, net, **{**own, **options})

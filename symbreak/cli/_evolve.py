@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from symbreak import METHODS, Topology, evolve
-from symbreak._support.checks import check_choice, check_count, unknown
+from symbreak._support.checks import check_choice, check_count
 from symbreak._support.progress import progress_bar
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.workers import WorkerProcesses
@@ -32,9 +32,9 @@ from symbreak.cli._console import (
     shown,
 )
 from symbreak.cli._train import check_time, end_early, hidden_sizes
-from symbreak.control import CONTROL, Control, control_fitness
-from symbreak.environments import Environment, environment_fitness
+from symbreak.control import CONTROL, Control
 from symbreak.objectives import Fitness
+from symbreak.training._evolve import named_fitness
 from symbreak.training._record import Progress
 
 _own = partial(option, panel="Function of yours")
@@ -80,7 +80,7 @@ def evolve_command(
     check_out("--checkpoint", checkpoint)
     check_choice("method", method, METHODS)
     check_time(max_time)
-    net: dict[str, Any] = {"activation": activation, "outputs": "searched", "biases": biases}
+    net: dict[str, Any] = {"activation": activation, "biases": biases}
     layers = None if hidden is None else hidden_sizes(hidden)
     own: dict[str, Any] = {} if target is None else {"target": target}
     about = {"maximize": maximize, "noisy": noisy, "vectorized": vectorized, "timeout": timeout}
@@ -93,7 +93,7 @@ def evolve_command(
         elif inputs or outputs != 1 or any(about.values()):
             raise ValueError(f"{source} is a problem by name: it says what goes in and out.")
         else:
-            fitness = _named_fitness(source, layers, net, own)
+            fitness = named_fitness(source, layers, **net, **own)
         _say_what(fitness)
         with (
             deferred_interrupts(stop.set),
@@ -123,23 +123,6 @@ def evolve_command(
     if plot is not None:
         _draw(record, fitness, CONTROL.get(source), plot)
     end_early(stop)
-
-
-def _named_fitness(source: str, layers: Any, net: dict[str, Any], own: dict[str, Any]) -> Fitness:
-    """The fitness of a problem of control, or of an environment of Gymnasium."""
-    if (control := CONTROL.get(source)) is not None:
-        topology = Topology((len(control.inputs), *(layers or control.hidden), 1), **net)
-        return control_fitness(source, topology=topology, **own)
-    try:
-        found = Environment(source)
-    except ValueError as none:
-        error = unknown("problem of control", source, CONTROL)
-        raise ValueError(
-            f"{error} Nor is it an environment ({none}) A function of yours is module:function, "
-            "such as mine:fitness."
-        ) from None
-    topology = Topology((found.n_inputs, *(layers or (8,)), found.n_outputs), **net)
-    return environment_fitness(source, topology=topology, **own)
 
 
 def _own_fitness(

@@ -145,7 +145,7 @@ def problem_of(
         raise ValueError(f"hidden must be a list of layer sizes, such as [5], got {hidden!r}.")
     if of in CONTROL and data_file is None:
         check_keys(f"settings of {name}", changes, ("hidden", "activation", "biases"))
-        return _control(name, of, **changes)
+        return control_fitness(of, name=name, **changes)
     if "biases" in changes:
         raise ValueError(f"biases is for problems of control, and {of} is none.")
     problem = data_file.load(of, seed) if data_file else load_problem(of, seed)
@@ -160,15 +160,6 @@ def problem_of(
     if "population_size" in changes:
         changes["population_size"] = {**problem.population_size, **changes["population_size"]}
     return dataclasses.replace(problem, **changes)
-
-
-def _control(
-    name: str, of: str, hidden: Any = None, activation: str = "tanh", biases: bool = True
-) -> Fitness:
-    control = CONTROL[of]
-    sizes = (len(control.inputs), *(control.hidden if hidden is None else hidden), 1)
-    topology = Topology(sizes, activation, outputs="searched", biases=biases)  # type: ignore[arg-type]
-    return control_fitness(of, topology=topology, name=name)
 
 
 def check_seed(name: str, value: object) -> int:

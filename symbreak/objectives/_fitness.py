@@ -8,7 +8,7 @@ import signal
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -257,6 +257,30 @@ class Fitness(Objective):
     def network_error(self, model: Model, *, with_ridge: bool = True) -> float:
         """The error that a network of a run was found with."""
         return float(model.origin["error"])
+
+
+def networks_for(
+    name: str,
+    n_inputs: int,
+    n_outputs: int,
+    hidden: Sequence[int],
+    topology: Topology | None = None,
+    **net: Any,
+) -> Topology:
+    """The networks of a problem that says what goes in and out: a topology, or by hidden layers."""
+    if not isinstance(hidden, Sequence):
+        raise ValueError(f"hidden must be sizes of layers, such as (6, 4), got {shown(hidden)}.")
+    example = f"Topology(({n_inputs}, 6, {n_outputs}))"
+    if topology is None:
+        topology = Topology((n_inputs, *hidden, n_outputs), **net)
+    check_kind("topology", topology, Topology, f"such as {example}")
+    if (topology.n_inputs, topology.n_outputs) != (n_inputs, n_outputs):
+        outputs = "1 output" if n_outputs == 1 else f"{n_outputs} outputs"
+        raise ValueError(
+            f"networks for {name} have {n_inputs} inputs and {outputs}, such as {example}, "
+            f"got {topology}."
+        )
+    return topology
 
 
 def _seed_of(population: Array) -> int:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import Array, check_callable, check_kind, check_path
+from symbreak._support.checks import Array, check_callable, check_kind, check_path, unknown
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.state import load_state, save_state
 from symbreak.control import CONTROL, control_fitness
-from symbreak.environments import environment_fitness
+from symbreak.environments import Environment, environment_fitness
 from symbreak.methods import check_settings
 from symbreak.objectives import Fitness
 from symbreak.topology import Topology
@@ -36,18 +36,13 @@ class EvolutionRecord(RunRecord):
 
     Attributes:
         maximize: Whether higher is better.
-        mean_fitness: Of a noisy fitness, the champion's mean over fresh seeds; else its fitness.
+        fitness: The champion's, in its own sign; of a noisy one its mean over fresh seeds.
         standard_error: Of that mean; 0 without noise.
     """
 
     maximize: bool = False
-    mean_fitness: float = np.nan
+    fitness: float = np.nan
     standard_error: float = 0.0
-
-    @property
-    def fitness(self) -> float:
-        """The champion's fitness in its own sign; of a noisy one the mean over fresh seeds."""
-        return self.mean_fitness
 
     @property
     def in_words(self) -> str:
@@ -178,9 +173,23 @@ def _fitness_of(fitness: Callable[..., Any] | Fitness | str, options: dict[str, 
     if isinstance(fitness, Fitness):
         return fitness
     if isinstance(fitness, str):
-        return (control_fitness if fitness in CONTROL else environment_fitness)(fitness, **given)
+        return named_fitness(fitness, **given)
     net = check_kind("topology", given.pop("topology", None), Topology, "as Topology((4, 6, 1))")
     return Fitness(fitness, net, **given)
+
+
+def named_fitness(name: str, /, hidden: Sequence[int] | None = None, **options: Any) -> Fitness:
+    """The fitness of a problem of control, or of an environment of Gymnasium."""
+    if name in CONTROL:
+        return control_fitness(name, hidden, **options)
+    try:
+        environment = Environment(name)
+    except ValueError as none:
+        raise ValueError(
+            f"{unknown('problem of control', name, CONTROL)} Nor is it an environment ({none}) A "
+            "function of yours is given as it is, in the shell as module:function."
+        ) from None
+    return environment_fitness(environment, hidden, **options)
 
 
 def _resumed(run: Run, file: Path) -> Run:
@@ -231,6 +240,6 @@ def _finished(fitness: Fitness, record: RunRecord, finalists: Array) -> Evolutio
     return EvolutionRecord(
         **{**vars(record), **changes, "theta": theta},
         maximize=fitness.maximize,
-        mean_fitness=value,
+        fitness=value,
         standard_error=error,
     )

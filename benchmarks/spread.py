@@ -26,8 +26,8 @@ SEARCHES: dict[str, tuple[str, dict[str, Any]]] = {
     "DE, F = 0.9": ("DE", {"F": 0.9}),
     "DE-SB-LA": ("DE-SB-LA", {}),
     "DE-SB-LA, no Algorithm 2": ("DE-SB-LA", {"inflate": False}),
+    "DE-SB-LA, F = 0.7": ("DE-SB-LA", {"F": 0.7}),
     "DE-SB-LA, F = 0.9": ("DE-SB-LA", {"F": 0.9}),
-    "DE-SB-LA, F = 0.9, no Algorithm 2": ("DE-SB-LA", {"F": 0.9, "inflate": False}),
 }
 
 

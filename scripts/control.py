@@ -166,6 +166,20 @@ def speed() -> str:
     return "\n".join(lines)
 
 
+def spread() -> str:
+    """What becomes of DE's population with breaking."""
+    lines = [
+        "| problem | search | solved | median cost | spread at first | later | A12 | p |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in benchmark("spread", "DE, with breaking and without"):
+        cells = (row["problem"], row["search"], f"{row['solved']} of {row['runs']}")
+        spreads = (f"{row[name]:.1f}" for name in ("spread at first", "spread later"))
+        numbers = (f"{row['median cost']:.3g}", *spreads, f"{row['A12']:.2f}", f"{row['p']:.2g}")
+        lines.append(f"| {' | '.join((*cells, *numbers))} |")
+    return "\n".join(lines)
+
+
 def aligned() -> str:
     """What aligning between ask and tell does to the searches of other packages."""
     lines = [
@@ -223,6 +237,7 @@ def pages() -> dict[Path, str]:
             "control auto": reliability(read(STUDIES / "control-auto")),
             "control peers": peers(),
             "control speed": speed(),
+            "control spread": spread(),
         },
         ALIGNMENT: {
             "aligned claim": alignment_claim(),

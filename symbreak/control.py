@@ -201,8 +201,8 @@ def control_fitness(
     if name not in CONTROL:
         raise unknown("problem of control", name, CONTROL)
     control = CONTROL[name]
-    n, layers = len(control.inputs), control.hidden if hidden is None else hidden
-    net = networks_for(name, n, 1, layers, topology, activation=activation, biases=biases)
+    usual = (n := len(control.inputs), *control.hidden, 1)
+    net = networks_for(name, usual, hidden, topology, activation=activation, biases=biases)
     own = {"target": control.goal, "inputs": Scaling(np.zeros(n), control.task.scale)}
     own |= {"name": name, "description": control.description, "vectorized": True}
     return Fitness(control, net, **{**own, **options})

@@ -163,9 +163,8 @@ def environment_fitness(
             environment's own.
     """
     environment = make if isinstance(make, Environment) else Environment(make)
-    name, sizes = environment.name, (environment.n_inputs, environment.n_outputs)
-    layers = (8,) if hidden is None else hidden
-    net = networks_for(name, *sizes, layers, topology, activation=activation, biases=biases)
+    name, usual = environment.name, (environment.n_inputs, 8, environment.n_outputs)
+    net = networks_for(name, usual, hidden, topology, activation=activation, biases=biases)
     own = {"target": environment.threshold, "inputs": environment.scaling()}
     own |= {"noisy": True, "maximize": True, "episodes": EPISODES, "name": name}
     return Fitness(environment, net, **{**own, **options})

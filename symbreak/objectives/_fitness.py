@@ -261,23 +261,25 @@ class Fitness(Objective):
 
 def networks_for(
     name: str,
-    n_inputs: int,
-    n_outputs: int,
-    hidden: Sequence[int],
-    topology: Topology | None = None,
+    usual: tuple[int, ...],
+    hidden: Sequence[int] | None,
+    topology: Topology | None,
     **net: Any,
 ) -> Topology:
-    """The networks of a problem that says what goes in and out: a topology, or by hidden layers."""
-    if not isinstance(hidden, Sequence):
-        raise ValueError(f"hidden must be sizes of layers, such as (6, 4), got {shown(hidden)}.")
-    example = f"Topology(({n_inputs}, 6, {n_outputs}))"
+    """The networks of a problem that says what goes in and out; ``usual`` are sizes of layers."""
     if topology is None:
-        topology = Topology((n_inputs, *hidden, n_outputs), **net)
-    check_kind("topology", topology, Topology, f"such as {example}")
-    if (topology.n_inputs, topology.n_outputs) != (n_inputs, n_outputs):
-        outputs = "1 output" if n_outputs == 1 else f"{n_outputs} outputs"
+        if not isinstance(layers := usual[1:-1] if hidden is None else hidden, Sequence):
+            raise ValueError(
+                f"hidden must be sizes of layers, such as (6, 4), got {shown(hidden)}."
+            )
+        return Topology((usual[0], *layers, usual[-1]), outputs="searched", **net)
+    if hidden is not None:
+        raise ValueError("either a topology or hidden layers can be given, got both.")
+    check_kind("topology", topology, Topology, f"such as Topology({usual})")
+    if (topology.n_inputs, topology.n_outputs) != (usual[0], usual[-1]):
+        outputs = "1 output" if usual[-1] == 1 else f"{usual[-1]} outputs"
         raise ValueError(
-            f"networks for {name} have {n_inputs} inputs and {outputs}, such as {example}, "
+            f"networks for {name} have {usual[0]} inputs and {outputs}, such as Topology({usual}), "
             f"got {topology}."
         )
     return topology

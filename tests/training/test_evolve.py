@@ -405,6 +405,7 @@ def test_a_function_that_other_processes_cannot_find_is_named_in_a_sentence():
         ("acrobot", {"maximize": True}, "maximize cannot be given here: a problem by name"),
         ("acrobot", {"hidden": 5}, r"hidden must be sizes of layers, such as \(6, 4\), got 5"),
         ("acrobot", {"topology": "6-3-1"}, "topology must be a Topology"),
+        ("acrobot", {"topology": NET, "hidden": (3,)}, "either a topology or hidden layers"),
         (loss, {"topology": NET, "hidden": (3,)}, "hidden cannot be given here: a function needs"),
         (loss, {"topology": NET, "target": math.nan}, "target must be a finite number"),
         (loss, {"topology": NET, "sigma": "wide"}, "sigma must be a finite number"),

@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 from symbreak.models import Model
 from tests.cli.shell import symbreak, symbreak_here
+from tests.experiments.processes import DEADLINE, wait_for
 from tests.reference_control import pole_episode
 
 MODULE = """
@@ -25,6 +25,8 @@ def gain(networks, seed):
     return rng.normal() - np.sum(networks.theta**2, axis=1)
 
 def slow(network):
+    with open("calls", "a") as calls:
+        calls.write(".")
     time.sleep(0.005)
     return distance(network)
 
@@ -112,11 +114,10 @@ def test_ctrl_c_keeps_the_best_so_far(folder):
     command = [sys.executable, "-m", "symbreak", "evolve", "mine:slow", "--inputs", "1"]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen([*command, "--out", "p.json"], cwd=folder, **options)
-    while "parameters" not in process.stdout.readline():  # what it prints before it begins
-        pass
-    time.sleep(2)
+    calls = folder / "calls"
+    wait_for(lambda: calls.exists() and calls.stat().st_size > 100)  # some generations
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130, err
     assert "Stopped early" in out
     assert Model.load(folder / "p.json").origin["fitness"] > 0

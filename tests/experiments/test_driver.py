@@ -147,7 +147,7 @@ def test_ctrl_c_twice_stops_at_once_and_nothing_is_lost(study, uninterrupted, tm
     wait_for(is_begun(store))
     for _ in range(2):
         os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130
     assert "Traceback" not in err
     run_study(study, store, workers=2)

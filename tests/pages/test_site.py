@@ -46,7 +46,7 @@ def test_search_works_in_a_site_opened_from_a_folder(site, page):
 
     page.open(site / "tutorials" / "fit-my-data.html")
     page.driver.find_element("css selector", ".md-search__button").click()
-    wait = WebDriverWait(page.driver, 60)
+    wait = WebDriverWait(page.driver, 300)
     wait.until(lambda _: page.run("return document.activeElement.shadowRoot !== null"))
     page.driver.switch_to.active_element.send_keys("replica")
     found = wait.until(lambda _: page.run(FOUND))

@@ -33,7 +33,7 @@ def test_on_sinc_assignment_has_at_most_half_of_the_error_of_de_sb_early_on():
     assert median_error(problem, "DE-SB-LA-W", 50_000) <= 0.5 * proximity
 
 
-def test_on_inc_sinc_cma_es_by_assignment_is_ahead_at_a_quarter_of_the_budget():
-    problem = load_problem("inc-sinc", seed=0)
-    proximity = median_error(problem, "CMA-ES-SB", 50_000, range(10))
-    assert median_error(problem, "CMA-ES-SB-LA-P", 50_000, range(10)) < proximity
+def test_on_inc_sinc_cma_es_by_assignment_is_ahead_early_on():
+    problem = load_problem("inc-sinc", seed=0)  # three groups: .51 to .54; later up to .99
+    proximity = median_error(problem, "CMA-ES-SB", 25_000, range(16))
+    assert median_error(problem, "CMA-ES-SB-LA-P", 25_000, range(16)) < 0.8 * proximity

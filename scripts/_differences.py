@@ -107,7 +107,10 @@ def differences(results: Results, readings: dict[str, Results]) -> Iterator[str]
     """Which families agree, at which budgets and with which readings."""
     known = complete_families(results)
     names = list(zip(known["problem"], known["family"], strict=True))
-    budgets = {name: _by_budget(results, *name) for name in names}
+    budgets = {}
+    for problem in dict.fromkeys(known["problem"]):
+        cuts = [(share, _stopped_earlier(results, problem, share)) for share in SHARES]
+        budgets |= {name: _by_budget(cuts, *name) for name in names if name[0] == problem}
     yield DIFFERENCES_TEXT
     heads = ("problem and family", "in the study", "stopped earlier", "readings that agree")
     yield f"| {' | '.join(heads)} | that do not |"
@@ -165,11 +168,12 @@ def difference(results: Results, problem: str, family: str) -> str:
     return "; ".join(words)
 
 
-def _by_budget(results: Results, problem: str, family: str) -> list[tuple[str, str, bool]]:
+def _by_budget(
+    cuts: list[tuple[float, Results]], problem: str, family: str
+) -> list[tuple[str, str, bool]]:
     """Evaluations, means with tests that agree, and whether all does, at shares of the budget."""
     rows = []
-    for share in SHARES:
-        cut = _stopped_earlier(results, problem, share)
+    for share, cut in cuts:
         cells = agreement(cut).cells.set_index(["problem", "method"])
         texts = [cell_text(cells.loc[(problem, m)], "here") for m in PAPER_METHODS[family]]
         found = agreement(cut).families.set_index(["problem", "family"]).loc[(problem, family)]
@@ -192,7 +196,8 @@ def _stopped_earlier(results: Results, problem: str, share: float) -> Results:
     names = ["problem", "method", "repetition"]
     last = until.groupby(names)[until.columns[-1]].last().rename("until")
     runs = runs.join(last, on=names)
-    return dataclasses.replace(results, runs=runs.assign(table_error=runs["until"]))
+    runs, facts = runs.assign(table_error=runs["until"]), {problem: results.facts[problem]}
+    return dataclasses.replace(results, runs=runs, facts=facts)
 
 
 def sensitivity(readings: dict[str, Results]) -> Iterator[str]:

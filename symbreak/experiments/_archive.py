@@ -215,7 +215,7 @@ def _read(path: Path, kinds: Mapping[str, str]) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+        frame = pd.read_csv(path, dtype=object, keep_default_na=False)
         # Python's float is exact, that of read_csv depends on its version
         numbers = {
             name: [float(value or "nan") for value in frame[name]]

@@ -491,7 +491,7 @@ def test_sinc2d_is_solved_in_a_fifth_of_short_searches_with_a_polish():
     problem = load_problem("sinc2d")
     found = [train(problem, "DE-SB", max_evaluations=10_000, seed=seed).theta for seed in range(20)]
     errors = [polish(theta, problem).error for theta in found]
-    assert sum(error < 1.1 * 0.00245 for error in errors) >= 4
+    assert sum(error < 1.1 * 0.00245 for error in errors) >= 4  # 9 to 15 in three groups
 
 
 @pytest.mark.interpreted

@@ -71,10 +71,12 @@ def test_plans_and_symmetries_are_equal_to_the_bit(here, name):
 
 
 @pytest.mark.parametrize("name", problem_names())
-def test_data_are_equal_to_the_last_digit(here, name):
-    """Sines of the C library differ without fused multiply-add, in some numbers of a thousand."""
+def test_data_are_equal_to_the_bit_or_to_the_last_digit_without_fused_multiply_add(here, name):
+    """Sines of the C library differ then, in some numbers of a thousand."""
+    from tests.test_kernels import FUSED  # what plays a Haswell does not need it
+
     ours, theirs = (np.array(found[f"data of {name}"]) for found in (here, played()))
-    assert np.abs(ours - theirs).max() <= np.spacing(1.0)
+    assert np.abs(ours - theirs).max() <= (0.0 if FUSED else np.spacing(1.0))
 
 
 @pytest.mark.parametrize("name", problem_names())

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from symbreak._support.blas import one_blas_thread
 from symbreak.cli import app, load_command
 from symbreak.experiments import StudySpec, run_study
 from symbreak.methods import _METHODS
@@ -62,10 +63,10 @@ def run_page(page):
     """Run Python and commands in the order of the page, all Python in one namespace.
 
     Blocks marked ``py`` need other machines: they are compiled only, or run by tests that have
-    such machines.
+    such machines. Threads of BLAS would wait for each other where others compute as well.
     """
     names = {"__name__": "page"}
-    with registries_restored():
+    with registries_restored(), one_blas_thread():
         _run_blocks(page, names)
     return names
 

@@ -5,6 +5,7 @@ import runpy
 import numpy as np
 import pytest
 
+from symbreak._support.blas import one_blas_thread
 from symbreak.control import control_fitness
 from symbreak.symmetry import align
 from tests.pages.blocks import ROOT
@@ -24,7 +25,8 @@ def test_an_example_ends_in_a_picture(path, tmp_path):
     if path.stem == "merging":
         pytest.importorskip("torch")
     main = runpy.run_path(str(path))["main"]
-    main(tmp_path / "picture.svg", **SMALL.get(path.stem, {"budget": 3_000}))
+    with one_blas_thread():
+        main(tmp_path / "picture.svg", **SMALL.get(path.stem, {"budget": 3_000}))
     assert "<svg" in (tmp_path / "picture.svg").read_text(encoding="utf-8")
 
 
@@ -59,7 +61,8 @@ def test_networks_are_aligned_between_ask_and_tell_of_others(package):
         moved.append(np.any(aligned != networks, axis=1).mean())
         return aligned
 
-    search = searches[package](fitness, checked, 0)
-    costs = [next(search).min() for _ in range(20)]
+    with one_blas_thread():
+        search = searches[package](fitness, checked, 0)
+        costs = [next(search).min() for _ in range(20)]
     assert min(costs) < costs[0]
     assert max(moved) > 0

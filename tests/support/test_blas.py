@@ -30,10 +30,10 @@ def test_a_blas_that_compiled_code_loads_later_has_one_thread_too():
 
 @pytest.mark.skipif("openblas" not in blas_in_words(), reason="other libraries name no kernel")
 @pytest.mark.parametrize("kind", KINDS)
-def test_records_say_which_kernel_of_a_blas_made_them(kind):
+def test_the_words_for_a_blas_name_the_kernel_that_it_chose(kind):
     if missing := lacking(kind):
         pytest.skip(f"needs a processor with {missing}")
-    program = "from symbreak.training._record import versions; print(versions()['blas'])"
+    program = "from symbreak._support.blas import blas_in_words; print(blas_in_words())"
     options = {"capture_output": True, "text": True, "timeout": 300, "env": environment(kind)}
     result = subprocess.run([sys.executable, "-c", program], **options)
     assert result.returncode == 0, result.stderr

@@ -2,9 +2,9 @@
 
 All weights but the output biases have a Gaussian prior, wider for the biases of hidden neurons
 (``network.ridge_shares``), the targets Gaussian noise; the ratio of noise to prior variance is the
-ridge ``alpha``. It is re-estimated while the network is polished, from the number of parameters that the
-data determine (D. J. C. MacKay, Neural Computation 4, 1992; F. D. Foresee and M. T. Hagan, ICNN
-1997). Output weights are eliminated, but not forgotten: the projected ``J'J`` is the Schur
+ridge ``alpha``. It is re-estimated while the network is polished, from the number of parameters
+that the data determine (D. J. C. MacKay, Neural Computation 4, 1992; F. D. Foresee and M. T. Hagan,
+ICNN 1997). Output weights are eliminated, but not forgotten: the projected ``J'J`` is the Schur
 complement of theirs in the Hessian of the complete network.
 """
 

@@ -235,9 +235,11 @@ class EvolvedNetwork(BaseEstimator):
         check_is_fitted(self)
         return relevance(self.model_)
 
-    def _outputs(self, X: Any) -> Array:
+    def _inputs(self, X: Any) -> Array:
+        """Inputs (K, d) of the network that was fitted."""
         check_is_fitted(self)
-        return self.model_.outputs(self._validated(X, reset=False))
+        inputs: Array = self._validated(X, reset=False)
+        return inputs
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
         """What scikit-learn makes of X (K, d), or of X and y; it would take dates for numbers."""
@@ -539,14 +541,13 @@ class EvolvedMLPRegressor(RegressorMixin, MultiOutputMixin, EvolvedNetwork):
 
         These are those of the noise and of what the data leave open: docs/error-bars.md.
         """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._inputs(X)
         return self.model_.predict(X, return_std=True) if return_std else self.model_.predict(X)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Lower and upper ends, (K,) or (K, q), of intervals with a share of the targets."""
-        check_is_fitted(self)
-        return self.model_.predict_interval(self._validated(X, reset=False), coverage)
+        X = self._inputs(X)
+        return self.model_.predict_interval(X, coverage)
 
 
 @_described
@@ -583,12 +584,13 @@ class EvolvedMLPClassifier(ClassifierMixin, EvolvedNetwork):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels (K,): the likeliest."""
-        check_is_fitted(self)
-        return self.model_.predict(self._validated(X, reset=False)).astype(self.classes_.dtype)
+        X = self._inputs(X)
+        return self.model_.predict(X).astype(self.classes_.dtype)
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (K, q) of the classes, in the order of ``classes_``."""
-        return self._outputs(X)
+        X = self._inputs(X)
+        return self.model_.outputs(X)
 
 
 @_described
@@ -619,8 +621,7 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evol
 
     def transform(self, X: Any) -> Array:
         """The code (K, n) of X (K, d): outputs of the narrowest hidden layer."""
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._inputs(X)
         return self._through(self.model_.inputs(X), 0, self._code_layer + 1)
 
     def inverse_transform(self, X: Any) -> Array:
@@ -646,6 +647,5 @@ class EvolvedAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evol
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Coefficient of determination of what comes back, 1 at best."""
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._inputs(X)
         return float(r2_score(X, self.model_.outputs(X), sample_weight=sample_weight))

@@ -1,7 +1,6 @@
 """Public functions with one argument replaced: an error in words or an answer, never NaN."""
 
 import math
-import shutil
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,9 +21,7 @@ from symbreak import (
     symmetry,
     train,
 )
-from symbreak.analysis import Results, write_report
-from symbreak.experiments import Store, StoreError, StudySpec
-from symbreak.experiments._maintenance import check_store, merge_stores
+from symbreak.experiments import StoreError
 from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.inspection import scores, sensitivity
 from symbreak.optimizers import Optimizer
@@ -41,7 +38,6 @@ X, Y = np.linspace(-1, 1, 12)[:, None], np.sin(np.linspace(-1, 1, 12))
 PROBLEM = Problem.from_arrays(X, Y, hidden=(3,), max_evaluations=40)
 MODEL = LeastSquares(PROBLEM).model(THETA)
 LABELS = ["a", "b"] * 6
-STUDY = 'problems = ["syn5"]\nmethods = ["DE"]\n[budgets]\nsyn5 = 100'
 
 AWKWARD = {
     "None": None,
@@ -249,28 +245,4 @@ def test_an_awkward_value_gets_an_error_in_words_or_a_right_answer(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         function(*arguments, **named)  # which is right
-    assert complaints(function, arguments, named) == {}
-
-
-STUDIES = [
-    door(StudySpec.parse, STUDY, name="study"),
-    door(StudySpec.load, "study.toml"),
-    door(lambda path: Store(path).close(), "s.db"),
-    door(check_store, "done.db"),
-    door(merge_stores, "m.db", ["done.db"]),
-    door(Results.of, "done.db"),
-    door(write_report, "no.db", "report", formats=()),
-]
-
-
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "study.toml").write_text(STUDY)
-    shutil.copy(Path(__file__).parent / "golden" / "small.db", tmp_path / "done.db")
-    return tmp_path
-
-
-@pytest.mark.parametrize(("function", "arguments", "named"), STUDIES)
-def test_a_study_answers_awkward_values_in_words(function, arguments, named, folder, monkeypatch):
-    monkeypatch.chdir(folder)
     assert complaints(function, arguments, named) == {}

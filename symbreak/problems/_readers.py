@@ -204,9 +204,10 @@ def _plain(path: Path, values: Any) -> Column:
     column: Column = values.to_numpy()
     if column.dtype.kind in NUMERIC:
         return column
+    known = ("" if lost else cell for cell, lost in zip(values, values.isna(), strict=True))
     cells = [
         cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)
-        for cell in values.where(values.notna(), "")
+        for cell in known
     ]
     if sum(map(len, cells)) > MAX_BYTES:
         raise too_large(path)

@@ -397,6 +397,12 @@ def test_the_index_of_pandas_is_no_target(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2, 3], "y": [4.0, 5, 6]}, index=[7, 8, 9])
     frame.to_parquet(tmp_path / "numbered.parquet")
     assert read_table(tmp_path / "numbered.parquet").names == ("a", "y")
+    kinds = pd.Categorical(["u", None, "v"])
+    dated = frame.assign(kind=kinds, day=pd.Timestamp("2024-01-02"))[["kind", "day", "y"]]
+    dated.to_parquet(tmp_path / "levels.parquet")
+    raw = read_table(tmp_path / "levels.parquet").raw(["kind", "day"])
+    assert raw["kind"].tolist() == ["u", None, "v"]
+    assert raw["day"].tolist() == ["2024-01-02 00:00:00"] * 3
     frame.rename_axis("hour").to_parquet(tmp_path / "named.parquet")
     table = read_table(tmp_path / "named.parquet")
     assert (table.names, table.targets) == (("hour", "a", "y"), ("y",))

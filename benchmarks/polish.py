@@ -51,7 +51,8 @@ def row(name: str, at_least: float, repeats: int) -> Row:
     value = polisher._value
 
     def iterate() -> None:
-        polisher._theta, polisher._value, polisher._damping = theta, value, FIRST_DAMPING
+        polisher._theta, polisher._value = theta.copy(), value  # a copy has not been fitted
+        polisher._damping = FIRST_DAMPING
         polisher.reason = ""
         polisher.step()
 

@@ -155,18 +155,18 @@ def solve_output_weights(R: Array, norms: Array, W: Array) -> None:
 @_compiled
 def fit(
     theta: Array,
-    sizes: IntArray,
-    code: int,
-    output_shift: bool,
     alpha: float,
+    sizes: IntArray,
     x: Array,
     slope: Array,
     root_weights: Array,
-    YT: Array,
     V: Array,
+    W: Array,
+    code: int,
+    output_shift: bool,
+    YT: Array,
     R: Array,
     norms: Array,
-    W: Array,
 ) -> float:
     """Best output weights W, an orthonormal basis and residuals in V; the sum to minimise.
 
@@ -278,8 +278,8 @@ def _rotate_outputs(W: Array, residuals: Array, weights: Array, rotated: Array) 
 @_compiled
 def normal_equations(
     theta: Array,
-    sizes: IntArray,
     alpha: float,
+    sizes: IntArray,
     x: Array,
     slope: Array,
     root_weights: Array,

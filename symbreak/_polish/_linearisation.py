@@ -43,30 +43,31 @@ class Linearisation:
 
     def __init__(self, problem: Problem) -> None:
         topology, K = problem.topology, len(problem.train)
-        self._sizes = np.array(topology.sizes)
-        self._code = topology.activation.code
-        self._shift = problem.output_shift
-        n, q, D = topology.hidden[-1] + problem.output_shift, topology.n_outputs, topology.dim
+        sizes, shift = np.array(topology.sizes), problem.output_shift
+        n, q, D = topology.hidden[-1] + shift, topology.n_outputs, topology.dim
         n_blocks = -(-K // BLOCK)
         block = -(-K // (PADDING * n_blocks)) * PADDING
         samples = n_blocks * block
         weights = problem.train.weights
         self.weight = problem.train.total_weight
-        self._root_weights = np.zeros(samples)
-        self._root_weights[:K] = 1.0 if weights is None else np.sqrt(weights)
-        self._x = np.zeros((topology.n_inputs + sum(topology.hidden), samples))
-        self._x[: topology.n_inputs, :K] = problem.train.X.T
-        self._slope = np.zeros_like(self._x)
-        self._YT = np.zeros((q, samples))
-        self._YT[:, :K] = problem.train.y.T
-        self._V = np.zeros((n + q, samples + n))
-        self._B, self._delta = np.zeros((D + SPARE, block)), np.zeros((max(topology.sizes), block))
+        root_weights, YT = np.zeros(samples), np.zeros((q, samples))
+        root_weights[:K] = 1.0 if weights is None else np.sqrt(weights)
+        YT[:, :K] = problem.train.y.T
+        x = np.zeros((topology.n_inputs + sum(topology.hidden), samples))
+        x[: topology.n_inputs, :K] = problem.train.X.T
+        V, B = np.zeros((n + q, samples + n)), np.zeros((D + SPARE, block))
         self.R, self.norms = np.zeros((n, n + q)), np.zeros(n)
         self.output_weights, self.sum_of_squares = np.zeros((n, q)), math.inf
         rank = min(q, topology.hidden[-1])
         self.H, self.g = np.zeros((rank, n, D)), np.zeros(D)
         self.J = np.zeros((rank * (samples + n), D)) if is_dual(topology, K) else None
         self.G = np.zeros((D, D)) if self.J is None else _NOTHING
+        self._fitted: tuple[Array | None, float] = None, 0.0
+        data = x, np.zeros_like(x), root_weights, V, self.output_weights
+        self._for_fit = (sizes, *data, topology.activation.code, shift, YT, self.R, self.norms)
+        J = _NOTHING if self.J is None else self.J
+        scratch = B, np.zeros((max(topology.sizes), block))
+        self._for_equations = (sizes, *data, *scratch, self.H, self.G, self.g, J)
 
     @property
     def diagonal(self) -> Array:
@@ -75,22 +76,15 @@ class Linearisation:
 
     def fit(self, theta: Array, alpha: float) -> float:
         """The sum of squares of the best output layer, ridge included."""
-        self.sum_of_squares = float(
-            kernels.fit(
-                *(theta, self._sizes, self._code, self._shift, alpha, self._x, self._slope),
-                *(self._root_weights, self._YT, self._V, self.R, self.norms, self.output_weights),
-            )
-        )
+        if self._fitted[0] is not theta or self._fitted[1] != alpha:  # nobody changes a vector
+            self.sum_of_squares = kernels.fit(theta, alpha, *self._for_fit)
+            self._fitted = theta, alpha
         return self.sum_of_squares
 
     def __call__(self, theta: Array, alpha: float) -> float:
         """The same, and the normal equations."""
         total = self.fit(theta, alpha)
-        kernels.normal_equations(
-            *(theta, self._sizes, alpha, self._x, self._slope, self._root_weights, self._V),
-            *(self.output_weights, self._B, self._delta, self.H, self.G, self.g),
-            _NOTHING if self.J is None else self.J,
-        )
+        kernels.normal_equations(theta, alpha, *self._for_equations)
         return total
 
 

@@ -66,8 +66,8 @@ class Polishable(Protocol):
     def linearisation(self) -> Linearisation:
         """The fit at one vector, and the normal equations there."""
 
-    def __call__(self, population: Array) -> Array:
-        """Errors of a population."""
+    def error(self, theta: Array) -> float:
+        """That of a vector."""
 
     def evaluated(self, theta: Array) -> tuple[Array, float]:
         """The vector at which one is evaluated, and its penalty."""
@@ -142,7 +142,7 @@ class Polisher:
         self._zero = (MIN_OVER_ROUNDING * ROUNDING) ** 2 * float(np.mean(y * y))
 
     def _error(self, theta: Array) -> float:
-        return float(self.objective(theta[None])[0])
+        return self.objective.error(theta)
 
     def _inside(self, theta: Array) -> Array:
         check_finite("theta", theta)
@@ -197,7 +197,7 @@ class Polisher:
         trial, promised = self._propose(hessian)
         if promised < 0:
             return False
-        if (trial == self._theta).all():
+        if promised == 0 and (trial == self._theta).all():
             self.reason = "converged: step"
             return True
         value = self._judged(trial)
@@ -209,6 +209,7 @@ class Polisher:
         return bool(self.reason)
 
     def _linearised(self) -> float:
+        self._ridge = self._alpha * self._held
         return self._linearise(self._theta, self._alpha)
 
     def _propose(self, hessian: Array) -> tuple[Array, float]:
@@ -219,8 +220,8 @@ class Polisher:
             curved = Dense(hessian) if here.J is None else Dual(here.J)
             trial, fall = damped_step(self._theta, curved, *model)
         else:
-            trial, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
-            fall = kernels.damped_step(self._theta, hessian, *model, M, L, trial)
+            trial = np.empty(D)
+            fall = kernels.damped_step(self._theta, hessian, *model, trial)
         return trial, 2 * fall / self._divisor
 
     def _move(self, trial: Array, value: float, promised: float) -> None:
@@ -257,10 +258,6 @@ class Polisher:
         if not self.reason and limit is not None and self.n_evaluations + cost > limit:
             self.reason = "budget"
         return not self.reason
-
-    @property
-    def _ridge(self) -> Array:
-        return self._alpha * self._held
 
     def _judged(self, theta: Array) -> float:
         self.n_evaluations += 1

@@ -77,8 +77,6 @@ def damped_step(
     ridge: Array,
     damping: float,
     radius: float,
-    M: Array,
-    L: Array,
     out: Array,
 ) -> float:
     """Write the minimum of the damped model within the ball into ``out``.
@@ -89,7 +87,7 @@ def damped_step(
     the undamped model falls; negative if the equations could not be solved.
     """
     D, multiplier, largest = len(theta), 0.0, 0.0
-    v = np.empty(D)
+    v, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
     for i in range(D):
         largest = max(largest, G[i, i] + ridge[i])
     for _ in range(20):

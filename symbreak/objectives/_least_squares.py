@@ -187,16 +187,28 @@ class LeastSquares(Objective):
     def __call__(self, population: ArrayLike) -> Array:
         """Errors (N_p,) of a population (N_p, D)."""
         candidates = check_population(population, self.topology.dim)
-        if self._process != os.getpid():
-            self._begin_process()
         errors = np.empty(len(candidates))
-        with self._lock:
+        with self._own_lock:
             if self._pool is None:
                 self._fill(errors, candidates, self._scratch[0])
             else:  # parts of an array are views of it
                 parts = (np.array_split(array, self.threads) for array in (errors, candidates))
                 list(self._pool.map(self._fill, *parts, self._scratch))
         return errors
+
+    def error(self, theta: Array) -> float:
+        """That of one vector (D,), which is not checked."""
+        error = np.empty(1)
+        with self._own_lock:
+            self._fill(error, theta[None], self._scratch[0])
+        return float(error[0])
+
+    @property
+    def _own_lock(self) -> threading.Lock:
+        """That of this process."""
+        if self._process != os.getpid():
+            self._begin_process()
+        return self._lock
 
     def _fill(self, errors: Array, candidates: Array, scratch: tuple[Array, ...]) -> None:
         data = (self._sizes, self._XT, self._YT, self._roots, self._objective)

@@ -239,8 +239,8 @@ def test_a_step_out_of_the_ball_ends_at_the_best_point_of_its_sphere():
     rng = np.random.default_rng(0)
     J, g, theta = rng.normal(size=(9, 6)), 30 * rng.normal(size=6), rng.normal(size=6)
     G, damping, ridge, radius = J.T @ J, 0.1, np.array([0.2, 0.2, 0.02, 0.2, 0.2, 0.02]), 3.0
-    v, M, L = np.empty(6), np.empty((6, 6)), np.empty((6, 6))
-    fall = _step_kernels.damped_step(theta, G, g, ridge, damping, radius, M, L, v)
+    v = np.empty(6)
+    fall = _step_kernels.damped_step(theta, G, g, ridge, damping, radius, v)
     assert np.linalg.norm(v) == pytest.approx(radius, rel=1e-6)
     d = v - theta
     diagonal = G.diagonal() + ridge
@@ -528,8 +528,8 @@ def test_the_step_of_a_large_network_is_that_of_a_small_one(K, radius):
     rng, D = np.random.default_rng(K), 12
     J, theta, r = rng.normal(size=(K, D)), rng.normal(size=D) / 2, rng.normal(size=K)
     ridge, damping, G, g = rng.uniform(0.1, 1, size=D), 0.1, J.T @ J, J.T @ r
-    small, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
-    fall = _step_kernels.damped_step(theta, np.tril(G), g, ridge, damping, radius, M, L, small)
+    small = np.empty(D)
+    fall = _step_kernels.damped_step(theta, np.tril(G), g, ridge, damping, radius, small)
     for here in (Dense(np.tril(G)), Dual(J)):
         trial, promised = damped_step(theta, here, g, ridge, damping, radius)
         assert trial == pytest.approx(small, rel=1e-8)

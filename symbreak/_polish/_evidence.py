@@ -14,7 +14,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 from symbreak._polish._large import Dense, Dual
 from symbreak._polish._linearisation import Linearisation
@@ -98,7 +98,7 @@ def _inverse_trace_and_log_det(
     # Beside sample weights of 1e20 the ridge of a column is lost in rounding, and then it is 0.
     norms = np.where(here.norms > 0, here.norms, alpha)
     U = np.sqrt(norms[:, None]) * (here.R[:, :n] + np.diag(here.norms <= 0))
-    inverse = solve_triangular(U, np.eye(n))[:n_last]
+    inverse = dtrtrs(U.T, np.eye(n), lower=1, trans=1)[0][:n_last]
     responses = (inverse @ here.H).reshape(-1, D)  # of output weights to theta
     log_det = q * float(np.sum(np.log(norms)))
     trace = q * float(np.sum(inverse**2))
@@ -109,8 +109,7 @@ def _inverse_trace_and_log_det(
     rounding = D * ROUNDING * float(here.G.diagonal().max())
     L = np.linalg.cholesky(np.tril(here.G) + np.diag(alpha * shares + rounding))
     columns = np.hstack([np.diag(np.sqrt(shares)), responses.T])
-    columns = solve_triangular(L, columns, lower=True)
-    trace += float(np.sum(columns**2))
+    trace += float(np.sum(dtrtrs(L.T, columns, trans=1)[0] ** 2))
     log_det = 2 * float(np.sum(np.log(L.diagonal()))) + log_det
     return trace, log_det
 

@@ -107,7 +107,9 @@ def _inverse_trace_and_log_det(
         more, of_theta = curved.inverse(alpha, shares, responses)
         return trace + more, log_det + of_theta
     rounding = D * ROUNDING * float(here.G.diagonal().max())
-    L = np.linalg.cholesky(np.tril(here.G) + np.diag(alpha * shares + rounding))
+    M = here.G.copy()
+    M.flat[:: D + 1] += alpha * shares + rounding
+    L = np.linalg.cholesky(M)
     columns = np.hstack([np.diag(np.sqrt(shares)), responses.T])
     trace += float(np.sum(dtrtrs(L.T, columns, trans=1)[0] ** 2))
     log_det = 2 * float(np.sum(np.log(L.diagonal()))) + log_det

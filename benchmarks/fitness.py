@@ -28,7 +28,7 @@ from control import NEAT, evolved_by_neat
 from symbreak import Topology, evolve
 from symbreak._support.workers import WorkerProcesses
 from symbreak.control import CONTROL, _costs, control_fitness
-from symbreak.objectives import Network
+from symbreak.objectives._network import Network
 
 NET = Topology((4, 8, 2))
 SIZE, GENERATIONS, STEPS = 150, 4, 100

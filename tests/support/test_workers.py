@@ -34,9 +34,9 @@ def touch_and_sleep(path):
     time.sleep(DEADLINE)
 
 
-def wait_for(path):
+def wait_until(is_so):
     deadline = time.monotonic() + DEADLINE
-    while not path.exists():
+    while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -132,7 +132,7 @@ def test_a_block_that_an_exception_ends_kills_what_is_under_way(tmp_path):
     executor, started = WorkerProcesses(1), time.monotonic()
     under_way = executor.submit(touch_and_sleep, tmp_path / "begun")
     waiting = executor.submit(abs, 1)
-    wait_for(tmp_path / "begun")
+    wait_until((tmp_path / "begun").exists)
     with pytest.raises(KeyboardInterrupt), executor:
         signal.raise_signal(signal.SIGINT)
     assert time.monotonic() - started < DEADLINE
@@ -159,7 +159,4 @@ def test_the_helpers_of_a_killed_process_end():
         assert helpers
         assert all(Path(f"/proc/{pid}").exists() for pid in helpers)
         process.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + DEADLINE
-    while any(Path(f"/proc/{pid}").exists() for pid in helpers):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in helpers))

@@ -107,10 +107,8 @@ def differences(results: Results, readings: dict[str, Results]) -> Iterator[str]
     """Which families agree, at which budgets and with which readings."""
     known = complete_families(results)
     names = list(zip(known["problem"], known["family"], strict=True))
-    budgets = {}
-    for problem in dict.fromkeys(known["problem"]):
-        cuts = [(share, _stopped_earlier(results, problem, share)) for share in SHARES]
-        budgets |= {name: _by_budget(cuts, *name) for name in names if name[0] == problem}
+    cuts = [(share, _stopped_earlier(results, share)) for share in SHARES]
+    budgets = {name: _by_budget(cuts, *name) for name in names}
     yield DIFFERENCES_TEXT
     heads = ("problem and family", "in the study", "stopped earlier", "readings that agree")
     yield f"| {' | '.join(heads)} | that do not |"
@@ -178,13 +176,20 @@ def _by_budget(
         texts = [cell_text(cells.loc[(problem, m)], "here") for m in PAPER_METHODS[family]]
         found = agreement(cut).families.set_index(["problem", "family"]).loc[(problem, family)]
         texts.append(f"{found.pairs_agreeing} of {found.pairs_compared}")
-        evaluations = f"{share * cut.runs['max_evaluations'].max():,.0f}"
+        runs = cut.runs[cut.runs["problem"] == problem]
+        evaluations = f"{share * runs['max_evaluations'].max():,.0f}"
         rows.append((evaluations, " | ".join(texts), _as_in_the_paper(found)))
     return rows
 
 
-def _stopped_earlier(results: Results, problem: str, share: float) -> Results:
-    """The runs of a problem as they were at a share of their budget."""
+def _stopped_earlier(results: Results, share: float) -> Results:
+    """The runs as they were at a share of their budget."""
+    runs = pd.concat([_until(results, problem, share) for problem in results.problems])
+    return dataclasses.replace(results, runs=runs.assign(table_error=runs["until"]))
+
+
+def _until(results: Results, problem: str, share: float) -> pd.DataFrame:
+    """The runs of a problem, with their error at a share of their budget."""
     runs = results.runs[results.runs["problem"] == problem]
     rates = (
         results.part_errors[results.part_errors["problem"] == problem]
@@ -195,9 +200,7 @@ def _stopped_earlier(results: Results, problem: str, share: float) -> Results:
     until = curves[curves["evaluations"] <= share * runs["max_evaluations"].max()]
     names = ["problem", "method", "repetition"]
     last = until.groupby(names)[until.columns[-1]].last().rename("until")
-    runs = runs.join(last, on=names)
-    runs, facts = runs.assign(table_error=runs["until"]), {problem: results.facts[problem]}
-    return dataclasses.replace(results, runs=runs, facts=facts)
+    return runs.join(last, on=names)
 
 
 def sensitivity(readings: dict[str, Results]) -> Iterator[str]:

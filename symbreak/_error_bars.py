@@ -234,6 +234,7 @@ def error_bars_of(
     shares: Array | None = None,
     *,
     total_weight: float | None = None,
+    costs: Array | None = None,
 ) -> ErrorBars:
     """Error bars of a model of a problem.
 
@@ -243,6 +244,7 @@ def error_bars_of(
         shares: (n,) of the networks in the mean that is the model; without them the mixture is
             weighted by how well it predicts what was left out.
         total_weight: Of all samples, if the problem has but some.
+        costs: (d,) what a weight of each input costs of the ridge; 1 if nothing is said.
 
     Raises:
         NoErrorBarsError: if there can be none.
@@ -256,10 +258,13 @@ def error_bars_of(
         )
     weights = np.ones(len(data)) if data.weights is None else data.weights
     more = 1.0 if total_weight is None else total_weight / data.total_weight
-    found = [_member(problem, optima[0], weights, more)]
+    shares_of_ridge = np.array(ridge_shares(net))
+    if costs is not None:
+        net.layers(shares_of_ridge)[0][:, :-1] *= costs
+    found = [_member(problem, optima[0], weights, more, shares_of_ridge)]
     for optimum in optima[1:]:
         with nullcontext() if shares is not None else suppress(NoErrorBarsError):
-            found.append(_member(problem, optimum, weights, more))
+            found.append(_member(problem, optimum, weights, more, shares_of_ridge))
     members, *unseen = zip(*found, strict=True)
     residuals, variances = map(np.array, unseen)
     about = np.eye(len(found))[0] if shares is None else shares  # the mean that is the model
@@ -276,18 +281,19 @@ def error_bars_of(
 
 
 def _member(
-    problem: Problem, optimum: Optimum, weights: Array, more: float
+    problem: Problem, optimum: Optimum, weights: Array, more: float, shares: Array
 ) -> tuple[Member, Array, Array]:
     """The network with the distribution of its weights.
 
     And residuals (K, q) of samples left out, with variances (K, q) of their predictions. ``more``
-    samples count than are there. A sample that is left out changes the residual ``r`` to
-    ``(I - h)^-1 r`` with ``h = J H^-1 J'``, as in a linear model.
+    samples count than are there; entries of theta bear ``shares`` (D,) of the ridge. A sample that
+    is left out changes the residual ``r`` to ``(I - h)^-1 r`` with ``h = J H^-1 J'``, as in a
+    linear model.
     """
     net, data, q = problem.topology, problem.train, problem.topology.n_outputs
     theta, V = map(np.ascontiguousarray, optimum[:2])  # a file gives back the same bits
     network = Member(net, theta, V, 1.0, np.ones(q), np.empty((0, 0)))
-    shares = np.concatenate([ridge_shares(net), np.repeat(np.arange(len(V)) < net.hidden[-1], q)])
+    shares = np.concatenate([shares, np.repeat(np.arange(len(V)) < net.hidden[-1], q)])
     H = np.diag(optimum.alpha * shares)
     for rows, _, J in network.linearisations(data.X):
         flat = (np.sqrt(more * weights[rows])[:, None, None] * J).reshape(-1, len(H))

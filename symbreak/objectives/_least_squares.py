@@ -37,6 +37,8 @@ from symbreak.problems._problem import Ridge
 MAX_THREADS = 4_096
 #: Samples that networks are compared on.
 MAX_SAMPLES = 1_000
+#: Inputs whose squares are so many times those of variance 1 are in another basis.
+MORE = 1.5
 #: Outputs are the same if they differ, in the root mean square, by less than this part of the
 #: residual of the better one. Errors below the other number, of targets with variance 1, are as
 #: good as none: two such fits are the same.
@@ -128,14 +130,18 @@ class LeastSquares(Objective):
         """What searches before a polish measure each weight in; None if all are 1, as in the paper.
 
         The paper's ball is made for weights of size 1. Without it, those of the first layer are
-        smaller, so that a sum of n inputs is no larger than one of them: neurons that begin
+        smaller, so that a sum of inputs is no larger than one of variance 1: neurons that begin
         saturated mostly end worse.
         """
         if self.problem.rescale != "none":
             return None
         units = np.ones(self.topology.dim)
         rows, columns = self.topology.shapes[0]
-        units[: rows * columns] = 1 / math.sqrt(columns - 1)
+        train = self.problem.train
+        squares = float(np.average(np.sum(train.X**2, axis=1), weights=train.weights))
+        if squares <= MORE * (columns - 1):
+            squares = columns - 1  # of variance 1, of which a part has a little more or less
+        units[: rows * columns] = 1 / math.sqrt(squares)
         return units
 
     def population_size(self, family: str) -> int | None:

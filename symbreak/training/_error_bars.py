@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from symbreak._error_bars import NoErrorBarsError, Optimum, error_bars_of
+from symbreak._support.checks import Array
 from symbreak.inspection import with_scores
 from symbreak.objectives import LeastSquares
 from symbreak.problems import Problem
@@ -20,12 +21,15 @@ from symbreak.training._record import RunRecord
 MAX_MEMBERS = 10
 
 
-def with_error_bars(problem: Problem, record: RunRecord, loss: float | None = None) -> RunRecord:
+def with_error_bars(
+    problem: Problem, record: RunRecord, loss: float | None = None, costs: Array | None = None
+) -> RunRecord:
     """The record with a model that knows its error, its scores and, in regression, how sure it is.
 
     A committee's error bars are those of its members. A single network's are those of all distinct
     optima that starts ended in: where these disagree, it is less sure. ``loss`` is the mean squared
-    error on folds of networks that were not trained on them, if it is known.
+    error on folds of networks that were not trained on them, if it is known; ``costs`` (d,) is what
+    a weight of each input costs of the ridge, if that is not 1.
     """
     model, n = record.model, len(record.members)
     if model is None:
@@ -37,7 +41,8 @@ def with_error_bars(problem: Problem, record: RunRecord, loss: float | None = No
         optima = optima_of(record, others=part is problem)  # else others had all samples
         shares = np.full(n, 1 / n) if n > 1 else None
         try:
-            bars = error_bars_of(part, optima, shares, total_weight=problem.train.total_weight)
+            total = problem.train.total_weight
+            bars = error_bars_of(part, optima, shares, total_weight=total, costs=costs)
             model = replace(model, error_bars=bars if loss is None else bars.no_less_than(loss))
         except NoErrorBarsError as reason:
             model = replace(model, origin={**model.origin, "no_error_bars": str(reason)})

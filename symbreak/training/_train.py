@@ -21,7 +21,9 @@ from symbreak._support.checks import (
     check_choice,
     check_executor,
     check_kind,
+    check_population,
     check_real,
+    check_theta,
 )
 from symbreak._support.signals import deferred_interrupts
 from symbreak.methods import check_settings
@@ -29,8 +31,8 @@ from symbreak.models import Model
 from symbreak.objectives import LeastSquares, Objective
 from symbreak.objectives._least_squares import check_threads, prepare_kernels, prepare_polish
 from symbreak.problems import Problem
-from symbreak.topology import Topology
 from symbreak.training._agreement import OF_STARTS
+from symbreak.training._basis import Basis
 from symbreak.training._committee import check_networks, split, with_committee
 from symbreak.training._error_bars import with_error_bars
 from symbreak.training._last_step import (
@@ -38,6 +40,7 @@ from symbreak.training._last_step import (
     apply_last_step,
     has_probabilities,
     is_worthwhile,
+    n_effective_parameters,
     part_of,
     what_is_last,
     work_of,
@@ -45,7 +48,7 @@ from symbreak.training._last_step import (
 from symbreak.training._recipe import polish_of, usual_evaluations
 from symbreak.training._record import Progress, RunRecord
 from symbreak.training._run import UNLIMITED, Run, as_objective
-from symbreak.training._size import N_NETWORKS, SIZES, Comparison, chosen_ridge
+from symbreak.training._size import N_NETWORKS, SIZES, Comparison, chosen_ridge, sized
 
 #: Samples that a search needs, in all or per parameter and output: it looks for a basin, which few
 #: show as well as many.
@@ -156,8 +159,10 @@ def train(
     check_callable("callback", callback)
     check_executor(executor)
     check_settings(method, settings, train.__kwdefaults__ or ())
+    before = None
     if isinstance(initial, Model):
         check_kind("problem", problem, Problem, "to begin with a model")
+        before = initial if problem.ridge.sets_itself else None  # type: ignore[union-attr]
         problem, initial = continued(initial, problem, hidden)  # type: ignore[arg-type]
         n_networks, hidden = n_networks or (1 if initial.ndim == 1 else len(initial)), None
     if isinstance(problem, Problem):  # before the clock starts
@@ -175,14 +180,33 @@ def train(
     with deferred_interrupts(clock.stop), one_blas_thread():
         if not isinstance(problem, Problem) or not own:
             return trainer.run(as_objective(problem), max_evaluations, initial)
-        if chooses:
-            record = trainer.of_best_size(problem, max_evaluations, most, max_neurons)
-        elif restarts and initial is None and _chooses_ridge(problem, clock):
-            own_size = (problem.topology.hidden,)
-            record = trainer.of_best_size(problem, max_evaluations, most, max_neurons, own_size)
+        basis = _basis_of(problem, before)
+        inner = problem if basis is None else basis.problem(problem)
+        if basis is not None and initial is not None:
+            initial = basis.unfolded(_checked_initial(initial, problem), problem.topology.hidden)
+        if chooses or (restarts and initial is None and _chooses_ridge(inner, clock)):
+            sizes = SIZES if chooses else (problem.topology.hidden,)
+            limits = max_evaluations, most, max_neurons
+            record = trainer.of_best_size(problem, *limits, sizes, basis)
         else:
-            record = trainer.own(problem, max_evaluations, initial, most)
+            record = trainer.own(problem, max_evaluations, initial, most, basis)
     return replace(record, stopped="interrupted") if clock.stopped else record
+
+
+def _basis_of(problem: Problem, before: Model | None) -> Basis | None:
+    """The basis of inputs that is known before a training, if it is not the inputs themselves.
+
+    ``before`` is a model whose ridges are kept.
+    """
+    if problem.topology.n_inputs > len(problem.train):
+        return Basis.of_rows(problem.train.X)
+    return None if before is None else Basis.of_model(before, problem)
+
+
+def _checked_initial(initial: ArrayLike, problem: Problem) -> Array:
+    """A vector (D,), or several (n, D)."""
+    check, dim = check_theta if np.ndim(initial) < 2 else check_population, problem.topology.dim
+    return check(initial, dim, "initial")
 
 
 def _chooses_ridge(problem: Problem, clock: Clock) -> bool:
@@ -221,8 +245,8 @@ def continued(model: Model, problem: Problem, hidden: str | None) -> tuple[Probl
     members, theirs = split(model), problem.topology
     ours = members[0].topology
     if hidden == "auto":
-        theirs = Topology((theirs.n_inputs, *ours.hidden, theirs.n_outputs), theirs.activation)
-        problem = replace(problem, topology=theirs)
+        problem = sized(problem, ours.hidden, problem.alpha)
+        theirs = problem.topology
         if problem.ridge.sets_itself and not has_probabilities(problem):
             problem = replace(problem, alpha=chosen_ridge(model) or problem.alpha)
     if (ours.hidden, ours.activation) != (theirs.hidden, theirs.activation):
@@ -250,12 +274,13 @@ class _Trainer:
         budget: int | None,
         n_networks: int,
         max_neurons: int | None,
-        sizes: tuple[tuple[int, ...], ...] = SIZES,
+        sizes: tuple[tuple[int, ...], ...],
+        basis: Basis | None,
     ) -> RunRecord:
         """The training with the hidden layers that predict best, from what they were tried with."""
         started = time.perf_counter()
         comparison = Comparison(
-            problem,
+            problem if basis is None else basis.problem(problem),
             seed=self.options["seed"],
             max_evaluations=budget,
             n_networks=n_networks,
@@ -263,20 +288,25 @@ class _Trainer:
             seconds=self.clock.left,
             may_go_on=self.clock.may_go_on,
             sizes=sizes,
+            may_scale=basis is None and problem.ridge.sets_itself,
             threads=check_threads(self.options["threads"]),
             executor=self.options["executor"],
         )
-        chosen, initial = comparison.choose(self._say)
+        chosen = comparison.choose(self._say)
         seconds, before = time.perf_counter() - started, comparison.n_evaluations
-        hidden = chosen.topology.hidden
-        n = comparison.n_members(hidden)
+        hidden, n = chosen.hidden, comparison.n_members(chosen.hidden)
         starts = max(n, OF_STARTS)
         left = None if budget is None else budget - before
         limit = {"max_starts": starts} if n > 1 else {}
         trainer = replace(self, options=self.options | limit, n_starts=starts if n > 1 else 1)
-        initial = None if initial is None else initial[:starts]
-        loss = next((one.loss for one in comparison.tried if one.hidden == hidden), None)
-        record = trainer.own(chosen, left, initial, n, search_ridge=problem.alpha, loss=loss)
+        initial = None if chosen.thetas is None else chosen.thetas[:starts]
+        if chosen.scales is not None:
+            basis = Basis.scaled(chosen.scales)
+        record = trainer.own(
+            *(sized(problem, hidden, chosen.alpha), left, initial, n, basis),
+            search_ridge=problem.alpha,
+            loss=next((one.loss for one in comparison.tried if one.hidden == hidden), None),
+        )
         model, tried = record.model, comparison.tried if len(sizes) > 1 else []
         n_evaluations = before + record.n_evaluations
         if model is not None:
@@ -305,15 +335,37 @@ class _Trainer:
         budget: int | None,
         initial: ArrayLike | None,
         n_networks: int,
+        basis: Basis | None = None,
         *,
         search_ridge: float | Literal["auto"] | None = None,
         loss: float | None = None,
     ) -> RunRecord:
-        """The training on somebody's own data, with all that follows the search.
+        """The training on somebody's own data, in a basis of its inputs, with what follows it.
+
+        ``initial`` is in that basis. ``loss`` is that of the network's size on samples that were
+        not shown, if it is known.
+        """
+        inner = problem if basis is None else basis.problem(problem)
+        record = self.to_its_end(inner, budget, initial, n_networks, search_ridge)
+        if basis is not None:
+            if record.model is not None:
+                n_effective = n_effective_parameters(inner, record)
+                record = replace(record, n_effective=n_effective)
+            record = basis.record(record, problem)
+        return with_error_bars(problem, record, loss, None if basis is None else basis.costs)
+
+    def to_its_end(
+        self,
+        problem: Problem,
+        budget: int | None,
+        initial: ArrayLike | None,
+        n_networks: int,
+        search_ridge: float | Literal["auto"] | None,
+    ) -> RunRecord:
+        """The search, the last step and the committee.
 
         ``search_ridge`` is that of a search whose squares say little of the ridge of probabilities;
-        in very large networks one that sets itself would take minutes. ``loss`` is that of the
-        network's size on samples that were not shown, if it is known.
+        in very large networks one that sets itself would take minutes.
         """
         searched, may_go_on = problem, self.clock.may_go_on
         if (
@@ -332,8 +384,7 @@ class _Trainer:
             return record
         record = apply_last_step(problem, record, may_go_on, n_stages=n_stages)
         theta = found.theta
-        record = with_committee(problem, record, theta, n_networks, may_go_on, n_stages=n_stages)
-        return with_error_bars(problem, record, loss)
+        return with_committee(problem, record, theta, n_networks, may_go_on, n_stages=n_stages)
 
     def stages(
         self, problem: Problem, budget: int | None, initial: ArrayLike | None

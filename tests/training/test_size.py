@@ -124,6 +124,33 @@ def test_classes_of_a_very_large_network_are_searched_with_the_ridge_that_was_ch
     assert record.model.output == "softmax"
 
 
+AWKWARD = {
+    "a constant column": lambda X, y: np.c_[X, np.ones(len(X))],
+    "a copy of a column": lambda X, y: np.c_[X, X[:, 0]],
+    "the target as an input": lambda X, y: np.c_[X, y],
+    "more columns than rows": lambda X, y: np.sin(np.outer(X[:, 0], range(1, 51))),
+    "columns that are all alike": lambda X, y: np.ones((len(X), 2)),
+}
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_awkward_columns_give_a_finite_network(name, task):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.sin(X[:, 0]) + rng.normal(size=40) / 10
+    inputs, targets = AWKWARD[name](X, y), y if task == "regression" else (y > 0).astype(int)
+    record = chosen(Problem.from_arrays(inputs, targets, task=task), max_neurons=3)
+    assert np.isfinite(record.model.outputs(inputs)).all()
+    error = record.model.error_on(Problem.from_arrays(inputs, targets, task=task).train)
+    assert error <= (1.001 if task == "regression" else 0.5)  # no worse than saying the same always
+
+
+def test_one_row_gives_a_network_that_says_it():
+    record = chosen(Problem.from_arrays(np.ones((1, 3)), [4.0]))
+    assert record.model.predict(np.ones((2, 3))) == pytest.approx(4.0)
+
+
 def test_what_has_no_place_for_it_says_so():
     with pytest.raises(ValueError, match="unknown hidden 'large'"):
         train(problem(), hidden="large")

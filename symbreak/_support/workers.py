@@ -132,9 +132,10 @@ class WorkerProcesses(Executor):
         self.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._killed = True
-            for worker in self._workers:
-                with suppress(ProcessLookupError):  # process.kill() needs a fork server that lives
-                    os.kill(worker.process.pid or 0, getattr(signal, "SIGKILL", signal.SIGTERM))
+            for pid in [worker.process.pid for worker in self._workers]:
+                assert pid  # it has started; process.kill() needs a fork server that lives
+                with suppress(ProcessLookupError):
+                    os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
         self.shutdown()
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""What a ridge for each input would be worth, beside one ridge for all weights.
+"""What a ridge for each input is worth beside one for all weights: a trial, before it was in.
 
     python benchmarks/ridge_groups.py run      # what is missing in results/ridge_groups.json
     python benchmarks/ridge_groups.py write    # the table of docs/size.md
@@ -6,6 +6,7 @@
 A ridge for each input is one ridge on scaled inputs: where an input is divided by s, its weights
 cost 1 / s² as much. So the scales are learned from a first network, as MacKay re-estimates his
 (each is the root mean square of the input's weights), twice, and then everything goes on as usual.
+The training itself is kept from doing so.
 "choose" takes whichever has the lower loss of samples that were not shown. The tables are those on
 which sizes were tuned, none of which is scored elsewhere, and one on which three inputs do nothing.
 """
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import _kept
 import numpy as np
@@ -32,6 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from symbreak import Problem, train
 from symbreak.problems import Dataset, Scaling
+from symbreak.training import _size
 
 RESULTS = Path(__file__).parent / "results" / "ridge_groups.json"
 PAGE = Path(__file__).parent.parent / "docs" / "size.md"
@@ -154,7 +157,7 @@ def main() -> None:
         for path, text in pages().items():
             path.write_text(text, encoding="utf-8")
         return
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), mock.patch.object(_size, "MOST_INPUTS", 0):
         run(options.data)
 
 

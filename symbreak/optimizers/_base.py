@@ -91,6 +91,8 @@ class Optimizer(ABC):
     #: int, bool, str or dict, or for an array its shape in letters: N candidates, D parameters, a
     #: lower-case letter for any size, and "?" at the end if it may be None, such as "N D" or "n?".
     saved: ClassVar[Mapping[str, type | str]] = {}
+    #: What to do where there is not enough memory.
+    _less_memory = "use a smaller population or network"
     _saved_by_all: ClassVar[Mapping[str, type | str]] = {
         "generation": int,
         "n_evaluations": int,
@@ -170,7 +172,7 @@ class Optimizer(ABC):
             f"{type(self).__name__} with {self.population_size:,} candidates of {self.dim:,} "
             "parameters",
             8 * self._n_numbers,
-            "use a smaller population or network, or another optimizer",
+            self._less_memory,
         )
 
     @property

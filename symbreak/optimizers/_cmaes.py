@@ -74,6 +74,7 @@ class CMAES(Optimizer):
         "_p_c": "D",
         "_decomposed": int,
     }
+    _less_memory = "use DE, whose memory grows with D alone, or a smaller network"
 
     def __init__(
         self,

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-#: All that runs and trainings need.
-FOR_RUNS = "symbreak.experiments._preload"
+#: Imports all that runs and trainings need; loaded once, for all workers.
+_PRELOAD = "symbreak.experiments._preload"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -87,11 +87,9 @@ class WorkerProcesses(Executor):
 
     Args:
         max_workers: Processes, started as they are needed; 0 means one per core.
-        loaded: The module with what they need; the first executor's is loaded once for all.
     """
 
-    def __init__(self, max_workers: int = 0, loaded: str = FOR_RUNS) -> None:
-        self._loaded = loaded
+    def __init__(self, max_workers: int = 0) -> None:
         self._max_workers = max_workers or os.cpu_count() or 1
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []  # one for each process, which it talks to
@@ -188,7 +186,7 @@ class WorkerProcesses(Executor):
         forks = sys.platform == "linux" and os.getpid() == _loaded_by
         context: Any = multiprocessing.get_context("forkserver" if forks else "spawn")
         if forks:  # from a process that has loaded what workers need, in milliseconds
-            context.set_forkserver_preload([self._loaded])
+            context.set_forkserver_preload([_PRELOAD])
         pipe, theirs = multiprocessing.Pipe()
         process = context.Process(target=_work, args=(theirs, dict(os.environ)), daemon=True)
         with self._lock, theirs, detached_start():

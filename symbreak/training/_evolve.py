@@ -22,7 +22,7 @@ from symbreak.objectives import Fitness
 from symbreak.topology import Topology
 from symbreak.training._record import Progress, RunRecord
 from symbreak.training._run import UNLIMITED, Run
-from symbreak.training._train import Callback, Clock, run_to_its_end
+from symbreak.training._trainer import Callback, Clock, run_to_its_end
 
 #: What ``"auto"`` is here: small populations with restarts (docs/evolve.md).
 AUTO = "CMA-ES-IPOP"

@@ -1,14 +1,10 @@
-"""The way to a trained network: search, polish, last step; for some evaluations or some seconds."""
+"""The doors to a trained network: ``train``, and ``polish`` for a network that is there."""
 
 from __future__ import annotations
 
-import math
-import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,78 +18,22 @@ from symbreak._support.checks import (
     check_executor,
     check_kind,
     check_population,
-    check_real,
     check_theta,
 )
 from symbreak._support.signals import deferred_interrupts
 from symbreak.methods import check_settings
 from symbreak.models import Model
 from symbreak.objectives import LeastSquares, Objective
-from symbreak.objectives._least_squares import check_threads, prepare_kernels, prepare_polish
+from symbreak.objectives._least_squares import prepare_kernels, prepare_polish
 from symbreak.problems import Problem
-from symbreak.training._agreement import OF_STARTS
 from symbreak.training._basis import Basis
-from symbreak.training._committee import check_networks, split, with_committee
-from symbreak.training._error_bars import with_error_bars
-from symbreak.training._last_step import (
-    POLISH_SAMPLES,
-    apply_last_step,
-    has_probabilities,
-    is_worthwhile,
-    n_effective_parameters,
-    part_of,
-    what_is_last,
-    work_of,
-)
-from symbreak.training._recipe import polish_of, usual_evaluations
-from symbreak.training._record import Progress, RunRecord
-from symbreak.training._run import UNLIMITED, Run, as_objective
-from symbreak.training._size import N_NETWORKS, SIZES, Comparison, chosen_ridge, sized
-
-#: Samples that a search needs, in all or per parameter and output: it looks for a basin, which few
-#: show as well as many.
-SEARCH_SAMPLES = (2_000, 20)
-#: Where a part of the samples is searched first, its share of the budget; and of the time where
-#: cross-entropy or larger ridges follow.
-SEARCH_SHARE = 0.5
-#: Multiply-adds of an iteration with which a search for classes does not set its own ridge.
-MUCH_WORK = 1e9
-#: Seconds of a long max_time that are left for what cannot be cut short; 10 % of a short one.
-RESERVE = 1.0
-#: The largest limit in seconds.
-MAX_TIME = 1e9
-
-Callback = Callable[[Progress], object]
-
-
-class Clock:
-    """When to stop: after some seconds, or when it is asked to."""
-
-    def __init__(self, max_time: float | None, *, reserve: bool) -> None:
-        seconds = math.inf if max_time is None else check_real("max_time", max_time, 0, MAX_TIME)
-        self.has_limit, self.has_none = max_time is not None, seconds == 0
-        self._deadline = (
-            time.monotonic() + seconds - (min(0.1 * seconds, RESERVE) if reserve else 0)
-        )
-        self._asked = threading.Event()
-
-    def stop(self) -> None:
-        """Ask to stop."""
-        self._asked.set()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether somebody has asked."""
-        return self._asked.is_set()
-
-    @property
-    def left(self) -> float:
-        """Seconds."""
-        return max(self._deadline - time.monotonic(), 0.0)
-
-    def may_go_on(self) -> bool:
-        """Whether there is time, and nobody has asked to stop."""
-        return self.left > 0 and not self.stopped
+from symbreak.training._committee import check_networks, split
+from symbreak.training._last_step import has_probabilities, is_worthwhile, part_of
+from symbreak.training._recipe import polish_of
+from symbreak.training._record import RunRecord
+from symbreak.training._run import as_objective
+from symbreak.training._size import N_NETWORKS, SIZES, chosen_ridge, sized
+from symbreak.training._trainer import SEARCH_SAMPLES, Callback, Clock, Trainer
 
 
 def train(
@@ -176,7 +116,7 @@ def train(
     most = check_networks(problem, most, max_neurons, averages=own, chooses=chooses)
     clock = Clock(max_time, reserve=own)
     settings |= {"seed": seed, "population_size": population_size, "threads": threads}
-    trainer = _Trainer(method, polish, {"executor": executor, **settings}, clock, callback, most)
+    trainer = Trainer(method, polish, {"executor": executor, **settings}, clock, callback, most)
     with deferred_interrupts(clock.stop), one_blas_thread():
         if not isinstance(problem, Problem) or not own:
             return trainer.run(as_objective(problem), max_evaluations, initial)
@@ -255,226 +195,6 @@ def continued(model: Model, problem: Problem, hidden: str | None) -> tuple[Probl
         )
     thetas = [member.theta_for(problem.feature_names, problem.inputs) for member in members]
     return problem, thetas[0] if len(thetas) == 1 else np.array(thetas)
-
-
-@dataclass(frozen=True)
-class _Trainer:
-    """What all runs of a training have in common."""
-
-    method: str
-    polish: str | None
-    options: dict[str, Any]
-    clock: Clock
-    callback: Callback | None
-    n_starts: int  # that a budget has room for at least, if none is given
-
-    def of_best_size(
-        self,
-        problem: Problem,
-        budget: int | None,
-        n_networks: int,
-        max_neurons: int | None,
-        sizes: tuple[tuple[int, ...], ...],
-        basis: Basis | None,
-    ) -> RunRecord:
-        """The training with the hidden layers that predict best, from what they were tried with."""
-        started = time.perf_counter()
-        comparison = Comparison(
-            problem if basis is None else basis.problem(problem),
-            seed=self.options["seed"],
-            max_evaluations=budget,
-            n_networks=n_networks,
-            max_neurons=max_neurons,
-            seconds=self.clock.left,
-            may_go_on=self.clock.may_go_on,
-            sizes=sizes,
-            may_scale=basis is None and problem.ridge.sets_itself,
-            threads=check_threads(self.options["threads"]),
-            executor=self.options["executor"],
-        )
-        chosen = comparison.choose(self._say)
-        seconds, before = time.perf_counter() - started, comparison.n_evaluations
-        hidden, n = chosen.hidden, comparison.n_members(chosen.hidden)
-        starts = max(n, OF_STARTS)
-        left = None if budget is None else budget - before
-        limit = {"max_starts": starts} if n > 1 else {}
-        trainer = replace(self, options=self.options | limit, n_starts=starts if n > 1 else 1)
-        initial = None if chosen.thetas is None else chosen.thetas[:starts]
-        if chosen.scales is not None:
-            basis = Basis.scaled(chosen.scales)
-        record = trainer.own(
-            *(sized(problem, hidden, chosen.alpha), left, initial, n, basis),
-            search_ridge=problem.alpha,
-            loss=next((one.loss for one in comparison.tried if one.hidden == hidden), None),
-        )
-        model, tried = record.model, comparison.tried if len(sizes) > 1 else []
-        n_evaluations = before + record.n_evaluations
-        if model is not None:
-            origin = {**model.origin, "n_evaluations": n_evaluations}
-            if tried:
-                origin["size_path"] = [t._asdict() | {"hidden": list(t.hidden)} for t in tried]
-            model = replace(model, origin=origin)
-        return replace(
-            record,
-            model=model,
-            size_path=tuple(tried),
-            evaluations=before + record.evaluations,
-            n_evaluations=n_evaluations,
-            max_evaluations=before + record.max_evaluations,
-            seconds=seconds + record.seconds,
-        )
-
-    def _say(self, doing: str, n_evaluations: int, most: int = UNLIMITED) -> None:
-        told = Progress(n_evaluations, most, math.nan, 0, 0, doing=doing)
-        if self.callback is not None and _is_true(self.callback(told)):
-            self.clock.stop()
-
-    def own(
-        self,
-        problem: Problem,
-        budget: int | None,
-        initial: ArrayLike | None,
-        n_networks: int,
-        basis: Basis | None = None,
-        *,
-        search_ridge: float | Literal["auto"] | None = None,
-        loss: float | None = None,
-    ) -> RunRecord:
-        """The training on somebody's own data, in a basis of its inputs, with what follows it.
-
-        ``initial`` is in that basis. ``loss`` is that of the network's size on samples that were
-        not shown, if it is known.
-        """
-        inner = problem if basis is None else basis.problem(problem)
-        record = self.to_its_end(inner, budget, initial, n_networks, search_ridge)
-        if basis is not None:
-            if record.model is not None:
-                n_effective = n_effective_parameters(inner, record)
-                record = replace(record, n_effective=n_effective)
-            record = basis.record(record, problem)
-        return with_error_bars(problem, record, loss, None if basis is None else basis.costs)
-
-    def to_its_end(
-        self,
-        problem: Problem,
-        budget: int | None,
-        initial: ArrayLike | None,
-        n_networks: int,
-        search_ridge: float | Literal["auto"] | None,
-    ) -> RunRecord:
-        """The search, the last step and the committee.
-
-        ``search_ridge`` is that of a search whose squares say little of the ridge of probabilities;
-        in very large networks one that sets itself would take minutes.
-        """
-        searched, may_go_on = problem, self.clock.may_go_on
-        if (
-            search_ridge is not None
-            and has_probabilities(problem)
-            and work_of(problem) <= MUCH_WORK
-        ):
-            searched = replace(problem, alpha=search_ridge)
-        records = self.stages(searched, budget, initial)
-        record = _joined(records)
-        doing = "" if self.clock.stopped else what_is_last(problem, record)
-        if doing:
-            self._say(doing, record.n_evaluations, record.max_evaluations)
-        found, n_stages = records[0].model, len(records)
-        if found is None:
-            return record
-        record = apply_last_step(problem, record, may_go_on, n_stages=n_stages)
-        theta = found.theta
-        return with_committee(problem, record, theta, n_networks, may_go_on, n_stages=n_stages)
-
-    def stages(
-        self, problem: Problem, budget: int | None, initial: ArrayLike | None
-    ) -> list[RunRecord]:
-        """One run; or one on a part of many samples, and a polish of its network on more.
-
-        Classes are polished by cross-entropy afterwards.
-        """
-        restarts = polish_of(self.method, self.polish) == "restarts"
-        part = part_of(problem, SEARCH_SAMPLES) if restarts else problem
-        if has_probabilities(problem):
-            return [self.run(LeastSquares(part), budget, initial, share=SEARCH_SHARE)]
-        if part is problem:  # larger ridges need time, too
-            competes = problem.ridge.sets_itself and is_worthwhile(problem)
-            share = SEARCH_SHARE if competes else 1.0
-            return [self.run(LeastSquares(problem), budget, initial, share=share)]
-        half = None if budget is None else round(SEARCH_SHARE * budget)
-        search = self.run(LeastSquares(part), half, initial, share=SEARCH_SHARE)
-        if search.model is None or self.clock.stopped:
-            return [search]
-        left = None if budget is None else budget - search.n_evaluations
-        larger = LeastSquares(part_of(problem, POLISH_SAMPLES))
-        return [search, replace(self, polish="final").run(larger, left, search.model.theta)]
-
-    def run(
-        self,
-        objective: Objective,
-        budget: int | None,
-        initial: ArrayLike | None = None,
-        *,
-        share: float = 1.0,
-    ) -> RunRecord:
-        """One run, which may take a share of the time that is left."""
-        if budget is None and self.clock.has_limit:
-            budget = UNLIMITED
-        elif budget is None:
-            budget = usual_evaluations(objective, self.n_starts)
-        run = Run(
-            objective,
-            self.method,
-            max_evaluations=budget,
-            polish=self.polish,
-            initial=initial,
-            **self.options,
-        )
-        return run_to_its_end(run, self.clock, share * self.clock.left, self.callback)
-
-
-def run_to_its_end(run: Run, clock: Clock, seconds: float, callback: Callback | None) -> RunRecord:
-    """Step until there is nothing left to do, or no time; once at least, if there is nothing."""
-    deadline = time.monotonic() + seconds
-    step = 0.0  # seconds of the last one; the next one begins if half of it has its place
-    while not run.finished:
-        has_time = (started := time.monotonic()) + step / 2 < deadline
-        if (clock.stopped or not has_time) and (step or run.error < np.inf or clock.has_none):
-            break
-        run.step(deadline - started)
-        step = time.monotonic() - started
-        if callback is not None and _is_true(callback(run.progress)):
-            clock.stop()  # nor is there time for what would follow
-    return run.record(time_is_up=time.monotonic() + step / 2 >= deadline)
-
-
-def _is_true(answer: object) -> bool:
-    """Whether a callback asks to stop; what it returns by chance does not."""
-    return isinstance(answer, bool | np.bool_) and bool(answer)
-
-
-def _joined(records: list[RunRecord]) -> RunRecord:
-    """One record of a search on some samples and a polish on more."""
-    first, last = records[0], records[-1]
-    if first is last:
-        return first
-    before, model = first.n_evaluations, last.model
-    n_evaluations = before + last.n_evaluations
-    if model is not None:
-        model = replace(model, origin={**model.origin, "n_evaluations": n_evaluations})
-    return replace(
-        last,
-        model=model,
-        evaluations=np.concatenate([first.evaluations, before + last.evaluations]),
-        errors=np.concatenate([first.errors, last.errors]),
-        founds=first.founds,
-        restarts=first.restarts,
-        role=first.role,
-        max_evaluations=first.max_evaluations + last.max_evaluations,
-        n_evaluations=n_evaluations,
-        seconds=first.seconds + last.seconds,
-        stopped=first.stopped if first.agreement.is_too_few else last.stopped,
-    )
 
 
 def polish(

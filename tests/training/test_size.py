@@ -118,7 +118,7 @@ def test_the_ridge_of_a_large_network_is_that_with_which_it_predicts_best(monkey
 
 
 def test_classes_of_a_very_large_network_are_searched_with_the_ridge_that_was_chosen(monkeypatch):
-    monkeypatch.setattr("symbreak.training._train.MUCH_WORK", 0)
+    monkeypatch.setattr("symbreak.training._trainer.MUCH_WORK", 0)
     record = chosen(problem(task="classification"), max_neurons=6)
     assert {found.alpha for found in record.founds} == {record.alpha}
     assert record.model.output == "softmax"

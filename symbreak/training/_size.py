@@ -57,6 +57,9 @@ LEAST_EVALUATIONS = 100
 #: A size is as good as the best if its loss is larger by less than so many standard errors, or by
 #: less than this share.
 AS_GOOD, SAME = 0.25, 1e-3
+#: A ridge for each input is taken if the loss is smaller by more than so many standard errors. Of
+#: the tables of ``benchmarks/ridge_groups.py`` it did harm where it was by 1.4 and less (2026-11).
+CLEARLY = 2
 #: Iterations of a path that ends early, as most do; and paths of a size that is given,
 #: one after the other: with one ridge, and twice with one for each input.
 ITERATIONS_OF_A_PATH, PATHS_ALONE = 160, 3
@@ -228,14 +231,26 @@ class Comparison:
     def _scale_inputs(
         self, allowed: list[tuple[int, ...]], say: Callable[[str, int], object]
     ) -> None:
-        """Give each input a ridge of its own, if that predicts better, and then try larger sizes.
-
-        Scales are those of the best so far, learned part by part from what was shown: they know
-        nothing of what is left out.
-        """
+        """Give each input a ridge of its own, if that predicts clearly better."""
         if not (self.may_scale and 1 < self.problem.topology.n_inputs <= MOST_INPUTS):
             return
-        before = self._found[self._best()]
+        plain, best = list(self._found), self._found[self._best()]
+        self._try_scales(best, allowed, say)
+        less, w = best.losses - self._found[self._best()].losses, self._weights
+        if w @ less / w.sum() <= CLEARLY * standard_error(less, w):
+            self._found = plain
+
+    def _try_scales(
+        self,
+        before: Compared,
+        allowed: list[tuple[int, ...]],
+        say: Callable[[str, int], object],
+    ) -> None:
+        """Try the best size so far with a ridge for each input, and then larger ones.
+
+        Scales are those of the best before, learned part by part from what was shown: they know
+        nothing of what is left out.
+        """
         if allowed:
             little = LITTLE_WORK if self.max_evaluations is None else 0
             self._most = self._spent + max(self._spent, little)

@@ -1,10 +1,13 @@
-"""The error of ``symbreak.LeastSquares`` as users of other packages would write it.
+"""What benchmarks minimise, where it is not the library's own.
 
-For a whole population at once, with NumPy, and with JAX for packages that run on it.
+The error of ``symbreak.LeastSquares`` as users of other packages would write it, for a whole
+population at once, with NumPy, and with JAX for packages that run on it; and a slow function of a
+network, which worker processes can import.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +15,7 @@ import numpy as np
 from _timing import Array
 
 from symbreak import Problem
+from symbreak.objectives._network import Network
 
 Objective = Callable[[Array], Array]
 
@@ -54,3 +58,11 @@ def batched_errors(problem: Problem, xp: Any) -> Callable[[Any], Any]:
         return (corner**2).sum((1, 2)) / y.size + 50 * xp.maximum(norm[:, 0] - radius, 0)
 
     return errors_of
+
+
+def busy(network: Network) -> float:
+    """A Python fitness that computes for a millisecond."""
+    end = time.thread_time() + 1e-3
+    while time.thread_time() < end:
+        pass
+    return float(network.theta @ network.theta)

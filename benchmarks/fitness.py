@@ -22,13 +22,13 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
+from _objectives import busy
 from _timing import Row, Tables, interleaved, median_ratio, run
 from control import NEAT, evolved_by_neat
 
 from symbreak import Topology, evolve
 from symbreak._support.workers import WorkerProcesses
 from symbreak.control import CONTROL, _costs, control_fitness
-from symbreak.objectives._network import Network
 
 NET = Topology((4, 8, 2))
 SIZE, GENERATIONS, STEPS = 150, 4, 100
@@ -125,14 +125,6 @@ def evotorch_tasks(balanced: Callable[..., float]) -> dict[str, Callable[[], obj
         ),
         "EvoTorch, all at once": lambda: searched(VecGymNE("gym::Again-v0", net)),
     }
-
-
-def busy(network: Network) -> float:
-    """A Python fitness that computes for a millisecond."""
-    end = time.thread_time() + 1e-3
-    while time.thread_time() < end:
-        pass
-    return float(network.theta @ network.theta)
 
 
 def two_processes(repeats: int) -> list[Row]:

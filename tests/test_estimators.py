@@ -30,7 +30,7 @@ from symbreak.estimators import (
     EvolvedMLPRegressor,
     EvolvedNetwork,
 )
-from symbreak.training import _last_step, _size, _train
+from symbreak.training import _last_step, _size, _trainer
 from symbreak.training._last_step import POLISH_SAMPLES, part_of, refitted
 
 ALL = (EvolvedMLPRegressor, EvolvedMLPClassifier, EvolvedAutoencoder)
@@ -523,15 +523,15 @@ def test_few_samples_and_constant_targets_give_a_model(n, y):
 def test_many_samples_are_searched_in_part_and_fitted_by_all(monkeypatch):
     X, y, labels = table(30_000)
     seen = []
-    original = _train.Run
+    original = _trainer.Run
 
     def spy(objective, *args, **options):
         seen.append(len(objective.problem.train))
         return original(objective, *args, **options)
 
-    monkeypatch.setattr(_train, "Run", spy)
+    monkeypatch.setattr(_trainer, "Run", spy)
     model = fitted(EvolvedMLPRegressor, X, y, hidden_layer_sizes=(3,), max_evaluations=6_000)
-    assert seen == [_train.SEARCH_SAMPLES[0], POLISH_SAMPLES[0]]
+    assert seen == [_trainer.SEARCH_SAMPLES[0], POLISH_SAMPLES[0]]
     assert model.n_evaluations_ <= 6_000
     residuals = model.predict(X) - y
     assert abs(residuals.mean()) < 1e-9  # the shift is that of all samples, not of a part
@@ -539,7 +539,7 @@ def test_many_samples_are_searched_in_part_and_fitted_by_all(monkeypatch):
     classifier = fitted(EvolvedMLPClassifier, X, labels, hidden_layer_sizes=(3,))
     assert log_loss(labels, classifier.predict_proba(X)) < 0.25
     problem = classifier._problem((X[:3_000], labels[:3_000], None), None, ())
-    assert part_of(problem, _train.SEARCH_SAMPLES) is problem
+    assert part_of(problem, _trainer.SEARCH_SAMPLES) is problem
 
 
 def test_an_output_layer_and_its_loss_are_those_of_all_weighted_samples(monkeypatch):

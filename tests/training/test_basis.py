@@ -8,6 +8,7 @@ import pytest
 from symbreak import LeastSquares, Model, Problem, polish, train
 from symbreak._error_bars import Optimum, error_bars_of
 from symbreak.training._basis import SCALES, Basis, scales_of
+from symbreak.training._size import Comparison
 
 
 def wide(n=20, d=60, **settings):
@@ -117,3 +118,19 @@ def test_scales_are_those_of_the_weights_but_none_is_nothing():
     assert s[1] / s[0] == pytest.approx(0.05)
     assert np.mean(s**2) == pytest.approx(1)
     assert scales_of(0 * theta, 2, (2,)).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("standard_errors", "taken"), [(1.5, False), (3, True)])
+def test_a_ridge_for_each_input_is_taken_where_it_is_clearly_better(
+    standard_errors, taken, monkeypatch
+):
+    def pretend(self, before, *_):
+        """A loss that is smaller by so many standard errors of the difference."""
+        n = before.losses.size
+        less = np.where(np.arange(n) % 2, 1.0, -1.0)[: n // 2 * 2]
+        less = np.append(less, np.zeros(n % 2)) + standard_errors / np.sqrt(n)
+        self._found = [before._replace(losses=before.losses - less, scales=np.full(6, 2.0))]
+
+    monkeypatch.setattr(Comparison, "_try_scales", pretend)
+    record = train(Problem.from_arrays(*partly_idle(100)), hidden="auto", max_neurons=2, seed=1)
+    assert (SCALES in record.model.origin) is taken

@@ -49,7 +49,7 @@ def sleep_instead(record: RunRecord, seconds: float) -> None:
 
     def asleep(run: RunSpec, *_: object) -> _run.Outcome:
         time.sleep(seconds)
-        return _run.Outcome("finished", replace(record, seed=run.seed), _run.facts_of(run))
+        return _run.Outcome("finished", replace(record, seed=run.seed), run.facts())
 
     _run._go_on = asleep
 

@@ -20,9 +20,8 @@ from symbreak.analysis._lineup import Lineup, Style, distinct_styles, drawn, sty
 from symbreak.analysis._paper import agreement, paper_problems
 from symbreak.experiments import Archive, Store, StoreError, StudySpec
 from symbreak.experiments._frames import TABLE_OF, joined
-from symbreak.experiments._identity import differences
 from symbreak.experiments._run import own_names
-from symbreak.experiments._spec import RunSpec
+from symbreak.experiments._spec import RunSpec, differences
 from symbreak.experiments._study import built_in_text
 from symbreak.models import Model
 from symbreak.problems import Problem, load_problem, problem_names

@@ -28,7 +28,8 @@ from symbreak.cli._console import (
     say,
 )
 from symbreak.experiments import Archive, Store, StudySpec, run_study
-from symbreak.experiments._driver import StudyResult, Update, missing_runs
+from symbreak.experiments._driver import StudyResult, Update
+from symbreak.experiments._execution import missing_runs
 from symbreak.experiments._spec import seconds_per_evaluation
 from symbreak.experiments._study import BUILT_IN
 

@@ -1,7 +1,7 @@
 """The tables of a store; the columns of a run make its SQL, row, fingerprint and frame.
 
 A new fact is one line in ``RUN``, with ``since`` the next ``FORMAT``; runs of older stores get its
-``before``.
+``before``. Arrays are plain bytes and networks JSON: nothing read back can execute code.
 """
 
 from __future__ import annotations
@@ -9,13 +9,17 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import math
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, TypeAlias
 
-from symbreak.experiments._codec import PackedArray, decompress, inflate
-from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
+import numpy as np
+from numpy.typing import NDArray
+
+from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec, sorted_json
 from symbreak.models import MAX_FILE, Model
 from symbreak.training import RunRecord
 
@@ -23,6 +27,9 @@ Row: TypeAlias = dict[str, Any]
 
 #: Formats before this one were never released.
 FIRST_FORMAT = 2
+
+DTYPES = ("float64", "int64", "uint32", "bool")  # all that is ever written, little-endian
+MAX_BYTES = 2**32  # of an array; more is not a result of a small network
 
 
 @dataclass(frozen=True)
@@ -68,15 +75,6 @@ def _last_error(name: str, position: int) -> Column:
     return Column(name, "REAL", value, name, in_result=True)
 
 
-def settings_of(run: RunSpec) -> str:
-    """The settings of a run's method, as the store writes them."""
-    return _json(run.method_settings)
-
-
-def _json(facts: Mapping[str, Any]) -> str:
-    return json.dumps(dict(facts), sort_keys=True)
-
-
 def now() -> str:
     """The time, as the store writes it."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -105,11 +103,17 @@ RUN = (
     _of_run("max_evaluations", _INTEGER, frame="max_evaluations"),
     _of_record("population_size", _INTEGER),
     _of_record("seconds", _REAL, in_result=False),
-    Column("counters", _TEXT, lambda run, record: _json(record.counters), in_result=True),
+    Column("counters", _TEXT, lambda run, record: sorted_json(record.counters), in_result=True),
     _of_run("seed", _INTEGER, frame="seed"),
     _of_run("data_seed", _INTEGER, frame="data_seed"),
-    Column("settings", _TEXT, lambda run, record: settings_of(run), "settings", in_result=True),
-    Column("versions", _TEXT, lambda run, record: _json(record.versions), "versions"),
+    Column(
+        "settings",
+        _TEXT,
+        lambda run, record: sorted_json(run.method_settings),
+        "settings",
+        in_result=True,
+    ),
+    Column("versions", _TEXT, lambda run, record: sorted_json(record.versions), "versions"),
     Column("fingerprint", _TEXT, frame="fingerprint"),
     Column("finished_at", _TEXT, lambda run, record: now()),
 )
@@ -178,32 +182,15 @@ TABLES = {
 
 #: What of a record is kept as arrays.
 ARRAYS = (
-    "evaluations",
-    "errors",
-    "theta",
-    "output_weights",
-    "generation_evaluations",
-    "modified_share",
-    "step_size",
-    "spread",
-    "rates",
+    *("evaluations", "errors", "theta", "output_weights", "generation_evaluations"),
+    *("modified_share", "step_size", "spread", "rates"),
 )
 
 
-def run_row(run: RunSpec, record: RunRecord, arrays: Mapping[str, PackedArray]) -> Row:
-    """The row of a finished run, but for the problem's number."""
+def run_row(run: RunSpec, record: RunRecord, arrays: Mapping[str, Row]) -> Row:
+    """The row of a finished run, but for the problem's number; its arrays are packed."""
     row = {column.name: plain(column.value(run, record)) for column in RUN if column.value}
     return row | {"fingerprint": fingerprint(row, arrays)}
-
-
-def packed_of(row: Row) -> PackedArray:
-    """The array in a row."""
-    return PackedArray(row["dtype"], row["shape"], row["data"])
-
-
-def read_model(row: Row) -> Model:
-    """The network in a row."""
-    return Model.from_json(decompress(row["data"], MAX_FILE, exactly=False).decode())
 
 
 def plain(value: Any) -> Any:
@@ -213,14 +200,63 @@ def plain(value: Any) -> Any:
     return value
 
 
-def fingerprint(row: Row, arrays: Mapping[str, PackedArray]) -> str:
+def fingerprint(row: Row, arrays: Mapping[str, Row]) -> str:
     """A hash of a result, times and versions apart: equal for equal results, bit by bit.
 
     It covers what the format that wrote the run had.
     """
     values = {c.name: row[c.name] for c in RUN if c.in_result and c.since <= row["format"]}
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
-    for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(inflate(arrays[name]))  # compressors differ, data do not
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array['dtype']} {array['shape']}".encode())
+        digest.update(_inflated(array))  # compressors differ, data do not
     return digest.hexdigest()[:32]
+
+
+def pack(array: NDArray[Any]) -> Row:
+    """An array as columns of a row: its kind, shape and compressed bytes."""
+    if array.dtype.name not in DTYPES:
+        raise TypeError(f"arrays are stored as {', '.join(DTYPES)}, got {array.dtype}.")
+    data = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    shape = json.dumps(array.shape)
+    return {"dtype": array.dtype.name, "shape": shape, "data": zlib.compress(data, 6)}
+
+
+def unpack(row: Row) -> NDArray[Any]:
+    """The array that was packed into a row.
+
+    Raises:
+        ValueError: if the bytes are not those of such an array.
+    """
+    little = np.frombuffer(_inflated(row), dtype=np.dtype(row["dtype"]).newbyteorder("<"))
+    return little.reshape(json.loads(row["shape"])).astype(row["dtype"])
+
+
+def read_model(row: Row) -> Model:
+    """The network in a row."""
+    return Model.from_json(_decompressed(row["data"], MAX_FILE, exactly=False).decode())
+
+
+def _inflated(row: Row) -> bytes:
+    """The bytes of an array, as many as its shape says."""
+    if row["dtype"] not in DTYPES:
+        raise ValueError(f"unknown kind of array {row['dtype']!r}")
+    try:
+        size = math.prod(json.loads(row["shape"])) * np.dtype(row["dtype"]).itemsize
+    except (TypeError, ValueError):
+        size = -1
+    if not 0 <= size <= MAX_BYTES:
+        raise ValueError(f"damaged array: no shape {row['shape']!r:.40}")
+    return _decompressed(row["data"], size)
+
+
+def _decompressed(data: bytes, size: int, *, exactly: bool = True) -> bytes:
+    """Data of a known size, or of that size at most; never more is taken in."""
+    stream = zlib.decompressobj()
+    try:
+        raw = stream.decompress(data, size + 1)
+    except zlib.error as error:
+        raise ValueError(f"damaged data: {error}") from None
+    if len(raw) > size or (exactly and len(raw) < size) or not stream.eof:
+        raise ValueError(f"damaged data: not the {size:,} bytes that were expected")
+    return raw

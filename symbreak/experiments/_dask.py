@@ -12,47 +12,35 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import dask
-from dask.utils import parse_timedelta
 from distributed import Client
 from distributed.comm.addressing import get_address_host
 
 from symbreak._support.checks import check_path
 from symbreak._support.words import counted
-from symbreak.experiments._errors import ExecutorError, LostConnectionError
+from symbreak.experiments._driver import GO_ON
+from symbreak.experiments._errors import ExecutorError
 
 LOOK_EVERY = 1.0  # seconds between looks at who is there
 MESSAGES = 10  # that Dask may remember of each connection, instead of a thousand
 
 
 @contextmanager
-def connect(cluster: str | Path, *, again: bool = False) -> Iterator[Client]:
-    """A client of a cluster, by the address of its scheduler or by its scheduler file.
-
-    Args:
-        cluster: Address or file.
-        again: The connection was lost: a scheduler that refuses another one has as much time as
-            Dask gives it to answer, 30 seconds by default.
+def connect(cluster: str | Path) -> Iterator[Executor]:
+    """The executor of a cluster, by the address of its scheduler or by its scheduler file.
 
     Raises:
         ExecutorError: if the scheduler does not answer.
         ValueError: if ``cluster`` is neither.
     """
-    address, patience = _address(cluster), dask.config.get("distributed.comm.timeouts.connect")
-    end = time.monotonic() + (parse_timedelta(patience) if again else 0.0)
-    while True:
-        try:
-            client = Client(address, set_as_default=False)
-            break
-        except (OSError, TypeError) as error:  # the latter if certificates are missing
-            if time.monotonic() >= end:
-                raise ExecutorError(
-                    f"the scheduler at {cluster} does not answer ({error}). Is it running, and "
-                    "does it want certificates?"
-                ) from error
-        time.sleep(0.2)
+    try:
+        client = Client(_address(cluster), set_as_default=False)
+    except (OSError, TypeError) as error:  # the latter if certificates are missing
+        raise ExecutorError(
+            f"the scheduler at {cluster} does not answer ({error}). Is it running, and "
+            "does it want certificates?"
+        ) from error
     with client:
-        yield client
+        yield client.get_executor()
 
 
 def _address(cluster: str | Path) -> str:
@@ -130,7 +118,7 @@ class DaskExecutor(Executor):
                     who = f"{counted(len(threads), 'worker')} with {sum(threads.values())} threads"
                     self._tell(f"cluster: {who if threads else 'no workers; waiting for some'}")
             except OSError as error:
-                raise LostConnectionError(f"the cluster does not answer ({error}).") from error
+                raise ExecutorError(f"the cluster does not answer ({error}). {GO_ON}") from error
             except Exception as error:  # whatever unpickling raises there
                 self._check()
                 raise ExecutorError(
@@ -143,9 +131,7 @@ class DaskExecutor(Executor):
 
     def _check(self) -> None:
         if self._client.status != "running":
-            raise LostConnectionError(
-                f"the connection to the scheduler at {self._address} was lost."
-            )
+            raise ExecutorError(f"the connection to {self._address} was lost. {GO_ON}")
 
 
 def _forget(stream: Any) -> None:

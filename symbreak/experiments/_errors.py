@@ -21,9 +21,5 @@ class ExecutorError(RuntimeError):
     """An executor or a cluster cannot be used, or was lost."""
 
 
-class LostConnectionError(ExecutorError):
-    """The connection to a cluster was lost."""
-
-
 class CheckpointError(ValueError):
     """A checkpoint is damaged or does not fit the run, which can only start again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symbreak.experiments._columns import RUN, Row
-from symbreak.experiments._identity import Condition, Facts
+from symbreak.experiments._spec import Condition, Facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +23,8 @@ _ERRORS = ["train_error", "validation_error", "test_error"]
 NAMES = ["problem", "method", "repetition"]
 #: The frames of one row per run or more, and the tables of an archive that hold them.
 TABLE_OF = {
-    "runs": "runs",
-    "curves": "curves",
-    "part_errors": "rates",
-    "traces": "traces",
-    "spread": "spread",
+    **{"runs": "runs", "curves": "curves", "part_errors": "rates"},
+    **{"traces": "traces", "spread": "spread"},
 }
 
 
@@ -99,16 +96,6 @@ def runs_frame(rows: Sequence[Row], facts: Sequence[Facts]) -> pd.DataFrame:
     return pd.DataFrame(frame)
 
 
-def _columns_of(name: str, *columns: str) -> Callable[[Arrays], dict[str, NDArray[Any]]]:
-    """The columns of an array, which some runs do not have."""
-
-    def split(arrays: Arrays) -> dict[str, NDArray[Any]]:
-        table = arrays.get(name, np.empty((0, len(columns))))
-        return dict(zip(columns, table.T, strict=True))
-
-    return split
-
-
 def _traces(arrays: Arrays, max_points: int | None) -> dict[str, NDArray[Any]]:
     """Means of equal numbers of generations, at most ``max_points`` a run."""
     shares = arrays["modified_share"]
@@ -124,6 +111,21 @@ def _traces(arrays: Arrays, max_points: int | None) -> dict[str, NDArray[Any]]:
     }
 
 
+def _long_columns(arrays: Arrays, max_points: int | None) -> dict[str, dict[str, NDArray[Any]]]:
+    """The columns that a run adds to each of the long frames."""
+
+    def columns_of(name: str, *columns: str) -> dict[str, NDArray[Any]]:
+        table = arrays.get(name, np.empty((0, len(columns))))  # some runs have none
+        return dict(zip(columns, table.T, strict=True))
+
+    return {
+        "curves": {"evaluations": arrays["evaluations"], "error": arrays["errors"]},
+        "part_errors": columns_of("rates", "evaluations", *_ERRORS),
+        "traces": _traces(arrays, max_points),
+        "spread": columns_of("spread", "evaluations", "partition_share", "conventions"),
+    }
+
+
 def long_frames(
     runs: pd.DataFrame, arrays: Iterable[Arrays], max_points: int | None
 ) -> dict[str, pd.DataFrame]:
@@ -134,18 +136,9 @@ def long_frames(
     """
     import pandas as pd
 
-    kinds: dict[str, Callable[[Arrays], dict[str, NDArray[Any]]]] = {
-        "curves": lambda a: {"evaluations": a["evaluations"], "error": a["errors"]},
-        "part_errors": _columns_of("rates", "evaluations", *_ERRORS),
-        "traces": lambda a: _traces(a, max_points),
-        "spread": _columns_of("spread", "evaluations", "partition_share", "conventions"),
-    }
-    parts: dict[str, list[dict[str, NDArray[Any]]]] = {kind: [] for kind in kinds}
-    for of_run in arrays:
-        for kind, columns in kinds.items():
-            parts[kind].append(columns(of_run))
-    frames = {}
-    for kind, of_runs in parts.items():
+    parts, frames = [_long_columns(each, max_points) for each in arrays], {}
+    for kind in TABLE_OF.keys() - {"runs"}:
+        of_runs = [part[kind] for part in parts]
         lengths = [len(part["evaluations"]) for part in of_runs]
         frame: dict[str, Any] = {name: np.repeat(runs[name].to_numpy(), lengths) for name in NAMES}
         for name in of_runs[0] if of_runs else ():

@@ -8,10 +8,10 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from symbreak._support.checks import check_path, shown
-from symbreak.experiments._columns import TABLES, Row, fingerprint, packed_of, read_model
+from symbreak.experiments._columns import TABLES, Row, fingerprint, read_model
 from symbreak.experiments._database import Database
 from symbreak.experiments._errors import StoreError
-from symbreak.experiments._identity import differences
+from symbreak.experiments._spec import differences
 from symbreak.experiments._store import Store
 
 
@@ -118,7 +118,7 @@ def _result_faults(database: Database) -> Iterator[str]:
     for run, sound in database.checked_rows("run"):
         if sound:
             arrays = _sound(database, "run_array", run["key"])
-            packed = {row["name"]: packed_of(row) for row in arrays}
+            packed = {row["name"]: row for row in arrays}
             try:
                 if fingerprint(run, packed) != run["fingerprint"]:
                     yield f"{_name(run)}: the result is not what was written"

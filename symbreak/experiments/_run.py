@@ -27,8 +27,7 @@ from symbreak._support.checks import check_kind, check_real, shown
 from symbreak._support.state import State
 from symbreak.control import CONTROL
 from symbreak.experiments._errors import CheckpointError
-from symbreak.experiments._identity import Facts, facts_of
-from symbreak.experiments._spec import NUMERICS_VERSION, DataFileError, RunSpec
+from symbreak.experiments._spec import NUMERICS_VERSION, DataFileError, Facts, RunSpec
 from symbreak.methods import is_built_in_method
 from symbreak.problems._registry import is_built_in_problem
 from symbreak.training import Run, RunRecord
@@ -156,7 +155,7 @@ def _go_on(run: RunSpec, state: State | None, end: float, files: Files | None) -
         if not isinstance(told, RunRecord):
             return outcome._replace(state=training.state())
         record = replace(told, versions={**told.versions, "cpu": cpu})
-        return outcome._replace(status="finished", record=record, facts=facts_of(found))
+        return outcome._replace(status="finished", record=record, facts=found.facts())
     except CheckpointError:
         return Outcome("restarted")
     except (Exception, SystemExit):  # whatever a run does, it must not stop the others

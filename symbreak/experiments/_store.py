@@ -16,21 +16,19 @@ from numpy.typing import NDArray
 from symbreak._support.checks import check_choice, check_count, check_kind, check_path
 from symbreak._support.state import join_state, split_state
 from symbreak.experiments import _frames
-from symbreak.experiments._codec import PackedArray, pack, unpack
 from symbreak.experiments._columns import (
     ARRAYS,
     TABLES,
     Row,
     now,
-    packed_of,
+    pack,
     read_model,
     run_row,
-    settings_of,
+    unpack,
 )
 from symbreak.experiments._database import Database
 from symbreak.experiments._errors import CheckpointError, StoreError
-from symbreak.experiments._identity import Condition, Facts, differences, facts_of, identity_of
-from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec
+from symbreak.experiments._spec import Condition, Facts, RunSpec, differences, identity_of
 from symbreak.experiments._study import StudySpec
 from symbreak.models import Model
 from symbreak.training import RunRecord
@@ -87,14 +85,14 @@ class Store:
     def add(self, run: RunSpec, record: RunRecord, facts: Facts | None = None) -> None:
         """Write one finished run; its checkpoint and earlier failure go.
 
-        ``facts`` are those of ``facts_of(run)``, if they were found elsewhere already.
+        ``facts`` are those of ``run.facts()``, if they were found elsewhere already.
         """
         check_kind("run", run, RunSpec, "as StudySpec.runs gives")
         check_kind("record", record, RunRecord, "as execute gives")
         arrays = {name: getattr(record, name) for name in ARRAYS}
         packed = {name: pack(value) for name, value in arrays.items() if value is not None}
         row = run_row(run, record, packed)
-        text = json.dumps(facts_of(run) if facts is None else facts, sort_keys=True)
+        text = json.dumps(run.facts() if facts is None else facts, sort_keys=True)
         with self._database.transaction():
             row["problem_id"] = self._problem_number(run.problem, text)
             if self._database.insert("run", row):
@@ -189,7 +187,7 @@ class Store:
         check_kind("spec", spec, StudySpec, "as StudySpec.load gives")
         here = self.conditions()
         repetitions = {run[:2]: run.repetition for run in here}
-        planned = [condition_of(spec.run(*pair, repetitions.get(pair, 0))) for pair in spec.pairs()]
+        planned = [spec.run(*pair, repetitions.get(pair, 0)).condition() for pair in spec.pairs()]
         if found := differences(here, planned):
             raise ValueError(
                 f"the study cannot go into {self.path}, whose runs could not be compared with its "
@@ -268,16 +266,8 @@ class Store:
 
     def _arrays(self, table: str, key: str) -> dict[str, NDArray[Any]]:
         rows = self._database.rows(table, "WHERE key = ?", (key,))
-        return {row["name"]: unpack(packed_of(row)) for row in rows}
+        return {row["name"]: unpack(row) for row in rows}
 
-    def _insert_arrays(self, table: str, key: str, arrays: Mapping[str, PackedArray]) -> None:
+    def _insert_arrays(self, table: str, key: str, arrays: Mapping[str, Row]) -> None:
         for name, packed in arrays.items():
-            self._database.insert(table, {"key": key, "name": name, **packed._asdict()})
-
-
-def condition_of(run: RunSpec) -> Condition:
-    """Under what a run is to be done."""
-    facts = {"max_evaluations": run.max_evaluations, "numerics": NUMERICS_VERSION}
-    facts |= facts_of(run)
-    names = run.problem, run.method, run.repetition
-    return Condition(*names, run.key, settings_of(run), run.data_seed, facts)
+            self._database.insert(table, {"key": key, "name": name, **packed})

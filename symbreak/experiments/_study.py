@@ -31,6 +31,7 @@ from symbreak.experiments._spec import (
     check_keys,
     check_seed,
     problem_of,
+    sorted_json,
 )
 from symbreak.methods import METHODS, find_method
 from symbreak.problems import problem_names
@@ -121,12 +122,7 @@ class StudySpec:
 
     @classmethod
     def parse(
-        cls,
-        text: str,
-        *,
-        name: str = "study",
-        folder: Path | None = None,
-        try_runs: bool = True,
+        cls, text: str, *, name: str = "study", folder: Path | None = None, try_runs: bool = True
     ) -> StudySpec:
         """Read the text of a study file; data files are looked for in ``folder``.
 
@@ -135,9 +131,8 @@ class StudySpec:
         check_text("name", name)
         if folder is not None:
             folder = check_path("folder", folder)
-        spec = _checked(
-            _read(check_text("the text of a study", text)), text, name, folder or Path()
-        )
+        raw = _read(check_text("the text of a study", text))
+        spec = _checked(raw, text, name, folder or Path())
         if spec.n_runs > MAX_RUNS:
             raise ValueError(f"a study has at most {MAX_RUNS:,} runs, got {spec.n_runs:,}.")
         # numbers and shapes are checked by what uses them
@@ -201,13 +196,11 @@ class StudySpec:
     def _budget(self, problem: str) -> int:
         budget = self.budgets.get(problem)
         if budget is None:
-            settings = json.dumps(dict(self.problem_settings.get(problem, {})), sort_keys=True)
+            settings = sorted_json(self.problem_settings.get(problem, {}))
             data = problem_of(problem, self.data_seed, settings, self.data_files.get(problem))
             budget = data.max_evaluations or OWN_BUDGET
         if budget > MAX_BUDGET:
-            raise ValueError(
-                f"at most {MAX_BUDGET:g} evaluations can be done, got {shown(budget)}."
-            )
+            raise ValueError(f"at most {MAX_BUDGET:g} evaluations can be done, got {budget:g}.")
         return budget
 
 
@@ -254,12 +247,7 @@ def _part(text: str, problems: Sequence[str], methods: Sequence[str]) -> str:
         known = _names(raw, key, kind, raw.get(key, ()))
         _names({key: wanted or known}, key, kind, known, " It must be one of the study's.")
         raw[key] = [name for name in known if name in wanted] if wanted else list(known)
-    for table in (
-        "budgets",
-        "method",
-        "problem",
-        "data_file",
-    ):  # ever in this order: stores keep it
+    for table in ("budgets", "method", "problem", "data_file"):  # stores keep that order
         left = raw["methods" if table == "method" else "problems"]
         raw[table] = {n: value for n, value in _table(raw, table).items() if n in left}
     for name, settings in _subtables(raw, "method").items():
@@ -284,44 +272,31 @@ def _toml(value: Any) -> str:
 def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySpec:
     """A spec whose names and keys are all known."""
     check_keys("the study", raw, (*STUDY_KEYS, *TABLES))
-    files, given = _subtables(raw, "data_file"), (*problem_names(), *CONTROL)
-    of_problems, of_methods = _subtables(raw, "problem"), _subtables(raw, "method")
+    files, of_problems = _subtables(raw, "data_file"), _subtables(raw, "problem")
+    of_methods, given = _subtables(raw, "method"), (*problem_names(), *CONTROL)
     for table in files:
         if table in given:
             raise ValueError(f"[data_file.{table}]: the paper has a problem of that name already.")
-    variants = {name: table for name, table in of_problems.items() if "of" in table}
-    for variant, settings in variants.items():
-        _names({"of": [settings["of"]]}, "of", "problem", given, f" [problem.{variant}] needs it.")
+    variants = {name: table["of"] for name, table in of_problems.items() if "of" in table}
+    for variant, of in variants.items():
+        _names({"of": [of]}, "of", "problem", given, f" [problem.{variant}] needs it.")
     problems = _names(raw, "problems", "problem", (*given, *files, *variants), OWN)
     methods = _names(raw, "methods", "method", METHODS, OWN)
-    budgets = _table(raw, "budgets")
-    check_keys("[budgets]", budgets, problems)
-    check_keys("[problem]", of_problems, problems)
-    check_keys("[method]", of_methods, methods)
+    for table in TABLES:
+        check_keys(f"[{table}]", _table(raw, table), methods if table == "method" else problems)
+    families = {row.family: None for row in METHODS.values()}
     for problem, settings in of_problems.items():
         check_keys(f"[problem.{problem}]", settings, PROBLEM_KEYS)
         sizes = _table(settings, "population_size", f"[problem.{problem}] ")
-        families = {row.family: None for row in METHODS.values()}
         check_keys(f"[problem.{problem}] population_size", sizes, families)
     for method, settings in of_methods.items():
         known = ("problems", "population_size", "polish", *find_method(method).setting_names)
         check_keys(f"[method.{method}]", settings, known)
         with _error_context(f"[method.{method}]"):
             _names({"problems": problems, **settings}, "problems", "problem", problems)
-    check_keys("[data_file]", files, problems)
-    data_files = {}
-    for table, settings in files.items():
-        check_keys(f"[data_file.{table}]", settings, FILE_KEYS)
-        undivided = not settings.get("validation") and not settings.get("test")
-        if raw.get("data") == "redrawn" and undivided:
-            raise ValueError(
-                f'[data_file.{table}]: data = "redrawn" divides the rows anew for each repetition, '
-                'but they are all for training; give validation or test, or data = "fixed".'
-            )
-        with _error_context(f"[data_file.{table}]"):
-            data_files[table] = DataFile.from_table(settings, folder)
     with _error_context("[budgets]"):
-        budgets = {key: check_count(key, value, 1) for key, value in budgets.items()}
+        budgets = {key: check_count(key, n, 1) for key, n in _table(raw, "budgets").items()}
+    data = check_choice("data", raw.get("data", "fixed"), DATA)
     return StudySpec(
         name=str(raw.get("name", name)),
         problems=problems,
@@ -329,13 +304,24 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
         repetitions=check_count("repetitions", raw.get("repetitions", 1), 1),
         seed=check_count("seed", raw.get("seed", 0), 0),
         data_seed=check_seed("data_seed", raw.get("data_seed", 0)),
-        data=check_choice("data", raw.get("data", "fixed"), DATA),
+        data=data,
         budgets=budgets,
         problem_settings=of_problems,
         method_settings=of_methods,
-        data_files=data_files,
+        data_files={name: _data_file(name, table, data, folder) for name, table in files.items()},
         text=text,
     )
+
+
+def _data_file(name: str, table: Mapping[str, Any], data: str, folder: Path) -> DataFile:
+    check_keys(f"[data_file.{name}]", table, FILE_KEYS)
+    with _error_context(f"[data_file.{name}]"):
+        if data == "redrawn" and not table.get("validation") and not table.get("test"):
+            raise ValueError(
+                'data = "redrawn" divides the rows anew for each repetition, but they are all for '
+                'training; give validation or test, or data = "fixed".'
+            )
+        return DataFile.from_table(table, folder)
 
 
 def _names(

@@ -7,17 +7,14 @@ import atexit
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from threading import Thread, Timer
 
-from tests.experiments.processes import DEADLINE, start_study, wait_for
+from tests.experiments.processes import start_study, wait_for
 
 #: Seconds of a slice in these tests: runs take about half a second.
 SLICE = 0.1
@@ -151,66 +148,6 @@ class DaskProcesses:
     def __exit__(self, *_):
         for process in (*self.workers, self.scheduler):
             process.kill(group=True)
-
-
-class Proxy:
-    """Stands between a driver and a scheduler, and loses connections."""
-
-    def __init__(self, address):
-        host, port = address.removeprefix("tcp://").split(":")
-        self._there = host, int(port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._pairs, self._sockets, self._down_until = [], [self._listener], 0.0
-        self._threads = []
-        self._start(self._accept)
-
-    def _start(self, work, *arguments):
-        self._threads.append(Thread(target=work, args=arguments, daemon=True))
-        self._threads[-1].start()
-
-    def _accept(self):
-        with suppress(OSError), self._listener:
-            while True:
-                here, _ = self._listener.accept()
-                if time.monotonic() < self._down_until:
-                    here.close()
-                    continue
-                there = socket.create_connection(self._there)
-                self._pairs.append((here, there))
-                self._sockets += here, there
-                self._start(_pump, here, there)
-                self._start(_pump, there, here)
-
-    def cut(self, seconds):
-        """Lose all connections; the scheduler hears of it when the driver has been back a while."""
-        self._down_until = time.monotonic() + seconds
-        cut, self._pairs = self._pairs, []
-        _end(here for here, _ in cut)
-        Timer(seconds + 1, _end, [[there for _, there in cut]]).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        _end(self._sockets)
-        for thread in self._threads:
-            thread.join(DEADLINE)
-        for each in self._sockets:
-            each.close()
-
-
-def _pump(source, target):
-    with suppress(OSError), source:
-        while data := source.recv(1 << 16):
-            with suppress(OSError):  # lost on the way
-                target.sendall(data)
-
-
-def _end(sockets):
-    for each in sockets:
-        with suppress(OSError):  # it has ended
-            each.shutdown(socket.SHUT_RDWR)
 
 
 if __name__ == "__main__":

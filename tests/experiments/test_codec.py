@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from symbreak.experiments._codec import PackedArray, pack, unpack
+from symbreak.experiments._columns import pack, unpack
 
 arrays = st.sampled_from(["float64", "int64", "bool"]).flatmap(
     lambda dtype: npst.arrays(dtype, npst.array_shapes(min_dims=0, max_dims=3, min_side=0))
@@ -24,9 +24,9 @@ def test_only_plain_numbers_are_packed_or_unpacked():
         pack(np.array([{"an": "object"}], dtype=object))
     good = pack(np.arange(3.0))
     for bad in (
-        PackedArray("object", good.shape, good.data),
-        PackedArray("float64", good.shape, b"not compressed"),
-        PackedArray("float64", "[4]", good.data),
+        {**good, "dtype": "object"},
+        {**good, "data": b"not compressed"},
+        {**good, "shape": "[4]"},
     ):
         with pytest.raises(ValueError, match=r"unknown kind|damaged|reshape"):
             unpack(bad)

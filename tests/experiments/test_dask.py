@@ -20,7 +20,7 @@ from symbreak.estimators import EvolvedMLPRegressor
 from symbreak.experiments import ExecutorError, Store, StudySpec, run_study
 from symbreak.experiments._dask import connect, is_exposed
 from tests.cli.shell import symbreak_here
-from tests.experiments.dask_processes import SLICE, DaskProcesses, Proxy, start_on_cluster
+from tests.experiments.dask_processes import SLICE, DaskProcesses, start_on_cluster
 from tests.experiments.processes import (
     DEADLINE,
     finish,
@@ -100,7 +100,7 @@ def test_memory_stays_flat(cluster, tmp_path):
         'problems = ["syn5"]\nmethods = ["DE-SB"]\nrepetitions = 100\nbudgets.syn5 = 200'
     )
     statuses, tasks = [], []
-    with connect(cluster.file) as client:
+    with Client(cluster.address, set_as_default=False) as client:
         client.wait_for_workers(3, timeout=DEADLINE)
 
         def count(update):
@@ -245,37 +245,11 @@ def test_a_lost_scheduler_is_said_and_a_second_start_finishes(study, local, frag
     fragile.scheduler.kill()
     out, err = finish(process, code=1)
     assert f"Connecting to {fragile.address}, which may take half a minute" in out
-    assert "was lost" in out
-    assert "Connecting again." in out
-    assert f"the scheduler at {fragile.address} does not answer" in err
+    assert f"the connection to {fragile.address} was lost" in err or "was cancelled" in err
+    assert "start again to go on" in err
     assert "Traceback" not in err, err
     assert run_study(study, store, workers=2).failed == 0
     assert results(store) == local
-
-
-def test_a_lost_connection_is_taken_up_again(study, local, cluster, tmp_path):
-    statuses, said, cuts = [], [], []
-    with Proxy(cluster.address) as proxy:
-
-        def cut(update):
-            """At the first news, and at the first after that was mended: others are in flight."""
-            statuses.append(update.status)
-            if len(cuts) == sum("Connecting again" in text for text in said) < 2:
-                cuts.append(update)
-                proxy.cut(0.5)
-
-        result = run_study(
-            study,
-            tmp_path / "a.db",
-            executor=proxy.address,
-            checkpoint_every=SLICE,
-            on_run=cut,
-            on_news=said.append,
-        )
-    assert result == (6, 0, False)
-    assert statuses.count("finished") == 6
-    assert results(tmp_path / "a.db") == local
-    assert sum("was lost" in text for text in said) >= 2
 
 
 # Kills the worker that does the second repetition of DE-SB.

@@ -8,9 +8,8 @@ import pytest
 from symbreak._support.random import stream
 from symbreak.analysis import Results
 from symbreak.experiments import Store, StoreError, StudySpec, execute
-from symbreak.experiments._identity import facts_of
 from symbreak.experiments._maintenance import merge_stores
-from symbreak.experiments._spec import problem_of
+from symbreak.experiments._spec import problem_facts, problem_of
 
 STUDY = """
 problems = ["syn5"]
@@ -84,8 +83,7 @@ def test_runs_on_a_file_that_was_divided_otherwise_are_refused(tmp_path, monkeyp
     (tmp_path / "mine.csv").write_text(TABLE)
     text = f'data = "{data}"\n' + STUDY.replace("syn5", "mine") + FILE + "test = 0.2\n"
     with monkeypatch.context() as before:
-        for module in ("_spec", "_identity"):
-            before.setattr(f"symbreak.experiments.{module}.DIVISION_VERSION", 1)
+        before.setattr("symbreak.experiments._spec.DIVISION_VERSION", 1)
         before.setattr("symbreak.problems._files.stream", lambda seed, _: stream(seed, "before"))
         path = add(tmp_path / "a.db", text, folder=tmp_path)
     problem_of.cache_clear()
@@ -101,12 +99,12 @@ def test_data_that_differ_by_rounding_only_are_the_same():
     problem = run.load_problem()
     moved = dataclasses.replace(problem.train, X=np.nextafter(problem.train.X, 9))
     other = dataclasses.replace(problem, train=moved)
-    assert facts_of(run, problem) == facts_of(run, other)
+    assert problem_facts(problem) == problem_facts(other)
 
 
 def test_runs_of_another_version_of_the_numerics_are_refused(tmp_path, monkeypatch):
     path = add(tmp_path / "a.db", STUDY)
-    for module in ("_spec", "_columns", "_store"):
+    for module in ("_spec", "_columns"):
         monkeypatch.setattr(f"symbreak.experiments.{module}.NUMERICS_VERSION", 99)
     with Store(path) as store, pytest.raises(ValueError, match="numerics 99 instead of 2"):
         store.add_study(StudySpec.parse(STUDY))

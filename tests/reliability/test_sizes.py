@@ -15,7 +15,6 @@ from symbreak import (
     train,
 )
 from symbreak._support import checks
-from symbreak.experiments._identity import facts_of
 from symbreak.experiments._spec import RunSpec
 from symbreak.training import Run
 from tests.papers import paper_problem
@@ -80,4 +79,4 @@ def test_a_network_of_1500_neurons_is_trained_and_described():
     assert np.isfinite(record.error)
     assert "after 12 evaluations" in repr(record)
     run = RunSpec("syn5", "DE", 0, 100, 0, 0, problem_settings={"hidden": [1_500]})
-    assert facts_of(run)["n_replicas"] == "about 1e4566"
+    assert run.facts()["n_replicas"] == "about 1e4566"

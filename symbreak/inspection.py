@@ -243,8 +243,9 @@ def _effect(model: Model, problem: Problem, column: int) -> Effect:
     whole = np.maximum(_variance(model.outputs(every), weights), np.finfo(float).tiny)
     share = np.minimum(_variance(alone, weights[some]) / whole, 1.0)
     shuffled = float(np.mean(list(_shuffled(model, problem, mine))))
-    dated = model.encoding is not None and model.encoding.columns[column].kind == "date"
-    return Effect(model.columns[column], levels, dated, values, means, std, share, shuffled)
+    coded = model.rule.columns[column]
+    dated = coded.kind == "date"
+    return Effect(coded.name, levels, dated, values, means, std, share, shuffled)
 
 
 def _even_steps(n: int, most: int) -> IntArray:
@@ -260,21 +261,14 @@ def _variance(values: Array, weights: Array | None) -> Array:
 
 def _patterns(model: Model, X: Array, column: int) -> tuple[tuple[str, ...], Array, Array]:
     """Levels, values (n,) and inputs (n, m) of a column; the data have X (K, m) of it."""
-    coded = model.encoding.columns[column] if model.encoding is not None else None
-    if coded is not None and coded.levels:
-        levels = coded.levels + ("others",) * coded.rare
-        values = np.arange(float(len(levels)))
-    else:
-        seen = np.unique(X[:, 0])
-        low, high = np.quantile(X[:, 0], ENDS)
-        levels = ()
-        values = seen if len(seen) <= N_EFFECT else np.linspace(low, high, N_EFFECT)
-    if coded is None:
-        return levels, values, values[:, None]
-    assert model.encoding is not None
-    codes = np.tile([c.fill for c in model.encoding.columns], (len(values), 1))
+    coded = model.rule.columns[column]
+    levels = coded.levels + ("others",) * coded.rare
+    seen = np.arange(float(len(levels))) if levels else np.unique(X[:, 0])
+    low, high = np.quantile(X[:, 0], ENDS)
+    values = seen if levels or len(seen) <= N_EFFECT else np.linspace(low, high, N_EFFECT)
+    codes = np.tile([c.fill for c in model.rule.columns], (len(values), 1))
     codes[:, column] = values
-    return levels, values, model.encoding.inputs(codes)[:, model.owners == column]
+    return levels, values, model.rule.inputs(codes)[:, model.owners == column]
 
 
 def _nearest(means: Array, patterns: Array, X: Array) -> Array:

@@ -7,6 +7,7 @@ file from which nothing can be executed.
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ from symbreak._support.writing import write_text
 from symbreak.network import hidden_outputs, mean_square
 from symbreak.problems import Dataset, Scaling
 from symbreak.problems._cells import short
-from symbreak.problems._encoding import Encoding
+from symbreak.problems._encoding import Coded, Encoding
 from symbreak.problems._problem import Task, label_array
 from symbreak.topology import Topology, check_solved
 
@@ -121,13 +122,15 @@ class Model:
             self._check_inputs((1, len(self.encoding.features)))
 
     def _check_classes(self) -> None:
-        labels = check_kind("classes", self.classes, tuple, "of labels")
+        given = check_kind("classes", self.classes, tuple, "of labels")
+        labels = tuple(c.item() if isinstance(c, np.generic) else c for c in given)
         n, q = len(labels), self.topology.n_outputs
-        if not all(_is_label(label) for label in labels):
+        if not all(map(_is_label, labels)):
             raise ValueError(
-                "classes must be strings, numbers or booleans, of 64 bits at most, got "
-                f"{shown(labels)}."
+                "classes must be strings, finite numbers or booleans, of 64 bits at most, got "
+                f"{shown(given)}."
             )
+        object.__setattr__(self, "classes", labels)
         if (self.task == "classification") != bool(n) or n not in (0, q):
             raise ValueError(f"a model of {q} outputs for {self.task} cannot have {n} classes.")
         if not n and self.output != "linear":
@@ -205,16 +208,28 @@ class Model:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of a table that it reads; x1, x2, ... if they have no names."""
+        return self.rule.names
+
+    @cached_property
+    def rule(self) -> Encoding:
+        """The encoding, or where there is none, that of numbers which stay as they are."""
         if self.encoding is not None:
-            return self.encoding.names
-        return self.feature_names or tuple(f"x{i + 1}" for i in range(self.topology.n_inputs))
+            return self.encoding
+        names = self.feature_names or [f"x{i + 1}" for i in range(self.topology.n_inputs)]
+        means = zip(names, self.inputs.mean.tolist(), strict=True)
+        return Encoding(tuple(Coded(name, fill=mean) for name, mean in means))
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs: classes, or targets; y, or y1, y2, ... if these have none."""
+        q = self.topology.n_outputs
+        unnamed = ("y",) if q == 1 else tuple(f"y{i + 1}" for i in range(q))
+        return tuple(map(str, self.classes)) or self.target_names or unnamed
 
     @property
     def owners(self) -> IntArray:
         """For each input of the network (d,) the column that it is made of."""
-        if self.encoding is None:
-            return np.arange(self.topology.n_inputs)
-        return np.array([feature.column for feature in self.encoding.features])
+        return np.array([feature.column for feature in self.rule.features])
 
     def outside(self, X: ArrayLike) -> Mask:
         """Which ``columns`` (K, n) of inputs X are far outside of what training saw.
@@ -403,7 +418,7 @@ class Model:
             "activation": self.topology.activation.name,
             "task": self.task,
             "output": self.output,
-            "classes": [c.item() if isinstance(c, np.generic) else c for c in self.classes],
+            "classes": list(self.classes),
             "feature_names": list(self.feature_names),
             "target_names": list(self.target_names),
             "inputs": {"mean": self.inputs.mean.tolist(), "scale": self.inputs.scale.tolist()},
@@ -480,9 +495,9 @@ def _as_tuple(facts: Mapping[str, Any], name: str) -> tuple[Any, ...]:
 
 
 def _is_label(label: object) -> bool:
-    if isinstance(label, int) and not -(2**63) <= label < 2**64:
-        return False
-    return isinstance(label, str | int | float | np.bool_ | np.integer | np.floating)
+    if isinstance(label, int):
+        return -(2**63) <= label < 2**64
+    return isinstance(label, str) or (isinstance(label, float) and math.isfinite(label))
 
 
 def check_coverage(name: str, coverage: float) -> float:

@@ -296,7 +296,7 @@ def test_labels_come_back(tmp_path, classes):
     loaded = Model.load(tmp_path / "a.json")
     assert loaded.classes == classes
     assert loaded.predict(X).tolist() == model.predict(X).tolist()
-    with pytest.raises(ValueError, match="must be strings, numbers or booleans"):
+    with pytest.raises(ValueError, match="must be strings, finite numbers or booleans"):
         classifier(classes=(None, 1, 2)).save(tmp_path / "a.json")
 
 

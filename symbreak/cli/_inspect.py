@@ -141,7 +141,7 @@ def _print_effects(model: Model, problem: Problem) -> None:
     """What each column does to the mean prediction over the rows of a table."""
     found = effects(model, problem, MAX_INPUTS)
     told = importance(model, problem, found)
-    goals = [str(label) for label in model.classes] or list(model.target_names) or ["y"]
+    goals = model.output_names
     j = 1 if len(model.classes) == 2 else 0
     table = Lines(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in told["columns"]:

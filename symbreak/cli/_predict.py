@@ -177,15 +177,13 @@ def _outputs(model: Model, X: Array, data: Path) -> Array:
 
 def _predicted(model: Model, outputs: Array, scores: bool) -> list[tuple[str, list[Any]]]:
     """Columns to write, with their names: targets, or classes and what they score."""
-    columns = outputs.T.tolist()
+    columns, names = outputs.T.tolist(), model.output_names
     if not model.classes:
-        several = [f"y{i + 1}" for i in range(model.topology.n_outputs)]
-        names = model.target_names or (["y"] if len(several) == 1 else several)
         return list(zip(names, columns, strict=True))
     kind = "probability" if model.output == "softmax" else "score"
-    found = [("class", [str(model.classes[i]) for i in outputs.argmax(axis=1)])]
+    found = [("class", [names[i] for i in outputs.argmax(axis=1)])]
     if scores:
-        found += zip((f"{kind} {label}" for label in model.classes), columns, strict=True)
+        found += zip((f"{kind} {name}" for name in names), columns, strict=True)
     return found
 
 

@@ -108,7 +108,7 @@ def print_scores(model: Model, found: dict[str, Score], method: str = "") -> Non
     first = [method or "samples", *["target"] * several]
     headings = ("rows", "misclassified") if model.classes else ("rows", "RMSE", "R2")
     table = columns(*first, *headings, words=len(first))
-    names = model.target_names or tuple(f"y{i + 1}" for i in range(model.topology.n_outputs))
+    names = model.output_names
     for part, score in found.items():
         if model.classes:
             spread = f" {sign} {score.spread[0]:.1%}" if part in UNSEEN else ""

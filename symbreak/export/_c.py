@@ -12,13 +12,11 @@ import numpy as np
 
 from symbreak._error_bars import Member
 from symbreak._support.checks import Array, check_choice, check_flag, check_text, shown
-from symbreak.export._parts import check_model, facts, identifiers, labels, rows_of
+from symbreak.export._parts import check_model, directions_of, facts, identifiers, rows_of
 from symbreak.models import Model
 
 Real = Literal["double", "float"]
 
-#: C99 promises no longer string literals.
-MAX_LABEL = 1000
 #: An activation and its derivative, given z and a = f(z); ``@`` is the suffix of functions and
 #: numbers, as in ``tanhf``.
 ACTIVATIONS = {
@@ -79,9 +77,8 @@ def _comment(text: str) -> str:
 
 def _interface(model: Model) -> Iterator[str]:
     """What is declared; levels of columns have names, after that of the column."""
-    net, columns = model.topology, model.encoding.columns if model.encoding else ()
-    n_inputs = len(columns) or net.n_inputs
-    yield f"enum {{ NAME_n_inputs = {n_inputs}, NAME_n_outputs = {net.n_outputs} }};"
+    net, columns = model.topology, model.rule.columns
+    yield f"enum {{ NAME_n_inputs = {len(columns)}, NAME_n_outputs = {net.n_outputs} }};"
     for name, column in zip(identifiers([one.name for one in columns]), columns, strict=True):
         if column.levels:
             levels = identifiers([*column.levels, *["any other"] * column.rare])
@@ -158,39 +155,39 @@ def _inputs(model: Model, real: Real) -> Iterator[str]:
 def _labels(model: Model, name: str) -> str:
     if not model.classes:
         return ""
-    texts = ",\n".join(f"    {_string(str(label))}" for label in labels(model))
+    texts = ",\n".join(f"    {_string(label)}" for label in model.output_names)
     return f"\nconst char *const {name}_labels[{len(model.classes)}] = {{\n{texts}\n}};\n"
 
 
 def _string(text: str) -> str:
     """A string literal in UTF-8 whose characters can mean nothing else."""
-    data = text.encode("utf-8", "replace")
-    if len(data) > MAX_LABEL:
-        raise ValueError(f"class labels in C have at most {MAX_LABEL} bytes, got {text[:40]!r} ...")
     plain = re.compile(rb"[A-Za-z0-9 .,:;()+=<>_-]")
-    parts = (chr(b) if plain.match(bytes([b])) else f"\\{b:03o}" for b in data)
-    return '"' + "".join(parts) + '"'
+    data = text.encode("utf-8", "replace")
+    safe = "".join(chr(b) if plain.match(bytes([b])) else f"\\{b:03o}" for b in data)
+    return f'"{safe}"'
 
 
 def _std_tables(model: Model, real: Real) -> Iterator[str]:
     """All that the standard deviations need, of each network of the mixture."""
     bars = model.check_error_bars()
-    nets = [member.topology for member in bars.members]
-    n_weights = [net.dim + (net.hidden[-1] + 1) * net.n_outputs for net in nets]
-    most = {"neurons": max(sum(net.sizes) for net in nets), "weights": max(n_weights)}
-    yield f"enum {{ {', '.join(f'NAME_most_{what} = {n}' for what, n in most.items())} }};"
+    most = max(sum(member.topology.sizes) for member in bars.members)
+    yield f"enum {{ NAME_most_neurons = {most} }};"
     yield _table("calibration", [bars.scale], real)
     for m, member in enumerate(bars.members):
         yield from _network_tables(member, f"_{m}", real)
         yield _table(f"noise_{m}", [member.noise], real)
-        yield _table(f"factor_{m}", [row[: i + 1] for i, row in enumerate(member.factor)], real)
+        yield _table(f"directions_{m}", list(map(_flat, directions_of(member))), real)
+
+
+def _flat(layers: list[Array]) -> Array:
+    return np.concatenate([rows.ravel() for rows in layers])
 
 
 def _std(model: Model) -> Iterator[str]:
     """The function that adds up what the networks of the mixture say."""
     yield _STD_BEGINS
     for m, member in enumerate(model.check_error_bars().members):
-        tables = ", ".join(f"NAME_{what}_{m}" for what in ("weights", "factor", "noise"))
+        tables = ", ".join(f"NAME_{what}_{m}" for what in ("weights", "noise", "directions"))
         sizes = f"{len(member.topology.hidden)}, NAME_sizes_{m}, {len(member.factor)}"
         yield f"    NAME_member(x, {sizes}, {tables}, {member.share!r}@, mean, std);"
     yield _STD_ENDS
@@ -201,8 +198,9 @@ _NETWORK = """static REAL NAME_activation(REAL z)
     return ACTIVATION;
 }
 
-/* Sums z and outputs a of all neurons, layer after layer, from the inputs, with which a begins. */
-static void NAME_network(int n_hidden, const int *sizes, const REAL *w, REAL *z, REAL *a)
+/* Sums z and outputs a of all neurons, layer after layer, from the inputs, with which a begins;
+ * returns where those of the last layer are. */
+static REAL *NAME_network(int n_hidden, const int *sizes, const REAL *w, REAL *z, REAL *a)
 {
     int h, i, n;
 
@@ -216,19 +214,20 @@ static void NAME_network(int n_hidden, const int *sizes, const REAL *w, REAL *z,
             a[sizes[h] + n] = h < n_hidden ? NAME_activation(z[n]) : z[n];
         }
     }
+    return a;
 }
 """
 
 _OUTPUTS = """void NAME_outputs(const REAL *x, REAL *y)
 {
     const int n_hidden = sizeof NAME_sizes / sizeof *NAME_sizes - 2;
-    REAL z[NAME_n_neurons], a[NAME_n_neurons];
+    REAL z[NAME_n_neurons], a[NAME_n_neurons], *last;
     int i;
 
     NAME_inputs(x, a);
-    NAME_network(n_hidden, NAME_sizes, NAME_weights, z, a);
+    last = NAME_network(n_hidden, NAME_sizes, NAME_weights, z, a);
     for (i = 0; i < NAME_n_outputs; i++)
-        y[i] = a[NAME_n_neurons - NAME_n_outputs + i];"""
+        y[i] = last[i];"""
 
 _UNITS = """    for (i = 0; i < NAME_n_outputs; i++)
         y[i] = y[i] * NAME_target_scale[i] + NAME_target_mean[i];"""
@@ -266,58 +265,45 @@ _MEMBER = """static REAL NAME_slope(REAL z, REAL a)
     return SLOPE;
 }
 
-/* Adds what a network of the mixture says: its share of noise, open weights and distance.
- * The derivatives of an output by all weights are found layer by layer, from the last. */
-static void NAME_member(const REAL *x, int n_hidden, const int *sizes, int n_weights,
-                        const REAL *weights, const REAL *factor, const REAL *noise, REAL share,
-                        const REAL *mean, REAL *total)
+/* How the outputs of a network change as its weights w do along v; d is as long as a. */
+static REAL *NAME_along(int n_hidden, const int *sizes, const REAL *w, const REAL *v,
+                        const REAL *z, const REAL *a, REAL *d)
 {
-    REAL z[NAME_most_neurons], a[NAME_most_neurons], back[NAME_most_neurons];
-    REAL jacobian[NAME_most_weights];
-    const int q = NAME_n_outputs;
-    int h, i, j, n, p, c, r, from, to, n_theta;
+    int h, i, n;
+
+    for (i = 0; i < sizes[0]; i++)
+        d[i] = 0.0@;
+    for (h = 0; h <= n_hidden; h++, a += sizes[h - 1], d += sizes[h - 1]) {
+        z += sizes[h];
+        for (n = 0; n < sizes[h + 1]; n++, w += sizes[h] + 1, v += sizes[h] + 1) {
+            REAL sum = v[sizes[h]];
+
+            for (i = 0; i < sizes[h]; i++)
+                sum += v[i] * a[i] + w[i] * d[i];
+            d[sizes[h] + n] = h < n_hidden ? sum * NAME_slope(z[n], a[sizes[h] + n]) : sum;
+        }
+    }
+    return d;
+}
+
+/* Adds what a network of the mixture says: its share of noise, open weights and distance. */
+static void NAME_member(const REAL *x, int n_hidden, const int *sizes, int n_directions,
+                        const REAL *weights, const REAL *noise, const REAL *directions,
+                        REAL share, const REAL *mean, REAL *total)
+{
+    REAL z[NAME_most_neurons], a[NAME_most_neurons], d[NAME_most_neurons], *y, *change;
+    int h, j, r, n_weights = 0;
 
     NAME_inputs(x, a);
-    NAME_network(n_hidden, sizes, weights, z, a);
-    for (h = 0, from = 0, n_theta = 0; h < n_hidden; from += sizes[h++])
-        n_theta += sizes[h + 1] * (sizes[h] + 1);
-    for (j = 0; j < q; j++) {
-        const int last = sizes[n_hidden];
-        const REAL *w = weights + n_theta + j * (last + 1);
-        REAL off = a[from + last + j] - mean[j], open = 0.0@;
-
-        for (p = n_theta; p < n_theta + (last + 1) * q; p++)
-            jacobian[p] = 0.0@;
-        for (i = 0; i < last; i++) {
-            jacobian[n_theta + i * q + j] = a[from + i];
-            back[from + i] = w[i] * NAME_slope(z[from + i], a[from + i]);
-        }
-        jacobian[n_theta + last * q + j] = 1.0@;
-        for (h = n_hidden, p = n_theta, to = from; h > 0; h--) {
-            const int width = sizes[h - 1], below = to - width;
-
-            p -= sizes[h] * (width + 1);
-            for (i = 0; i < width; i++)
-                back[below + i] = 0.0@;
-            for (n = 0; n < sizes[h]; n++) {
-                for (i = 0; i < width; i++) {
-                    jacobian[p + n * (width + 1) + i] = back[to + n] * a[below + i];
-                    back[below + i] += back[to + n] * weights[p + n * (width + 1) + i];
-                }
-                jacobian[p + n * (width + 1) + width] = back[to + n];
-            }
-            for (i = 0; h > 1 && i < width; i++)
-                back[below + i] *= NAME_slope(z[below + i], a[below + i]);
-            to = below;
-        }
-        for (r = 0, p = 0; r < n_weights; r++) {
-            REAL sum = 0.0@;
-
-            for (c = 0; c <= r; c++, p++)
-                sum += factor[p] * jacobian[c];
-            open += sum * sum;
-        }
-        total[j] += share * (noise[j] * noise[j] * (1.0@ + open) + off * off);
+    y = NAME_network(n_hidden, sizes, weights, z, a);
+    for (h = 0; h <= n_hidden; h++)
+        n_weights += sizes[h + 1] * (sizes[h] + 1);
+    for (j = 0; j < NAME_n_outputs; j++)
+        total[j] += share * (noise[j] * noise[j] + (y[j] - mean[j]) * (y[j] - mean[j]));
+    for (r = 0; r < n_directions; r++, directions += n_weights) {
+        change = NAME_along(n_hidden, sizes, weights, directions, z, a, d);
+        for (j = 0; j < NAME_n_outputs; j++)
+            total[j] += share * noise[j] * noise[j] * change[j] * change[j];
     }
 }
 """

@@ -11,7 +11,6 @@ from symbreak.export._parts import (
     check_model,
     facts,
     inputs_in_words,
-    labels,
     quoted,
     raw_rows_of,
 )
@@ -58,8 +57,7 @@ def to_latex(model: Model, digits: int = 5) -> str:
     if activation in DEFINITIONS:
         lines.append(DEFINITIONS[activation])
     legend = [f"x_{i} is {words}" for i, words in enumerate(inputs_in_words(model), start=1)]
-    outputs = labels(model) or model.target_names
-    legend += [f"y_{i} is {quoted(name)}" for i, name in enumerate(outputs, start=1)]
+    legend += [f"y_{i} is {quoted(name)}" for i, name in enumerate(model.output_names, start=1)]
     head = "".join(f"% {fact}\n" for fact in (facts(model)[0], *legend))
     body = " \\\\\n".join(f"  {line}" for line in lines)
     return f"{head}\\begin{{align*}}\n{body}\n\\end{{align*}}\n"
@@ -67,10 +65,8 @@ def to_latex(model: Model, digits: int = 5) -> str:
 
 def _inputs(model: Model) -> list[str]:
     """What the first layer reads."""
-    if model.encoding is None:
-        return [f"x_{{{i}}}" for i in range(1, model.topology.n_inputs + 1)]
     terms = []
-    for i, kind, number, _ in model.encoding.features:
+    for i, kind, number, _ in model.rule.features:
         x = f"x_{{{i + 1}}}"
         wave = rf"\{kind}\left(2\,\pi\,{x} / {number!r}\right)"  # of many days: all its digits
         level = rf"\left[{x} = {number:.0f}\right]"

@@ -9,7 +9,7 @@ import numpy as np
 
 from symbreak._support.checks import Array
 from symbreak._support.words import needed
-from symbreak.export._parts import check_model, facts, labels, rows_of
+from symbreak.export._parts import check_model, facts, rows_of
 from symbreak.models import Model
 from symbreak.problems._encoding import Encoding
 
@@ -34,8 +34,7 @@ def to_onnx(model: Model) -> bytes:
     helper = onnx.helper
     graph = _Graph(helper, onnx.numpy_helper)
     _outputs(graph, model)
-    double, d, q = onnx.TensorProto.DOUBLE, model.topology.n_inputs, model.topology.n_outputs
-    d = d if model.encoding is None else len(model.encoding.columns)
+    double, d, q = onnx.TensorProto.DOUBLE, len(model.columns), model.topology.n_outputs
     results = [helper.make_tensor_value_info("y", double, ["K", q])]
     if model.classes:
         results.append(_label(graph, model, helper))
@@ -45,13 +44,9 @@ def to_onnx(model: Model) -> bytes:
         whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
     )
     made.doc_string = "\n".join(facts(model))
-    names = {"feature_names": model.feature_names, "target_names": model.target_names}
-    if model.encoding is not None:
-        names["feature_names"] = model.encoding.names
-    named = {key: json.dumps([str(name) for name in value]) for key, value in names.items()}
-    if model.encoding is not None:
-        named["levels"] = json.dumps([list(column.levels) for column in model.encoding.columns])
-    helper.set_model_props(made, named | {"classes": json.dumps(labels(model))})
+    said: dict[str, Any] = {"feature_names": model.columns, "target_names": model.target_names}
+    said |= {"classes": model.classes, "levels": [column.levels for column in model.rule.columns]}
+    helper.set_model_props(made, {key: json.dumps(value) for key, value in said.items()})
     onnx.checker.check_model(made, full_check=True)
     serialised: bytes = made.SerializeToString()
     return serialised
@@ -141,7 +136,7 @@ def _activation(graph: _Graph, name: str, z: str) -> str:
 
 def _label(graph: _Graph, model: Model, helper: Any) -> Any:
     """The output ``label``: the class with the greatest score."""
-    names = np.array([_encodable(label) for label in labels(model)])
+    names = np.array([_encodable(label) for label in model.classes])
     graph.add("Gather", names, graph.add("ArgMax", "y", axis=1, keepdims=0), name="label")
     kind = np.dtype(object) if names.dtype.kind == "U" else names.dtype
     return helper.make_tensor_value_info("label", helper.np_dtype_to_tensor_dtype(kind), ["K"])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,19 @@ def rows_of(network: Model | Member) -> list[Array]:
     n, V = network.topology.hidden[-1], network.output_weights
     outputs = np.column_stack([V[:n].T, V[n:].sum(axis=0)])  # 0 without a bias
     return [*(layer.copy() for layer in network.topology.layers(network.theta)), outputs]
+
+
+def directions_of(member: Member) -> list[list[Array]]:
+    """Ways for the weights of a network to change, independent and as likely as one another.
+
+    Each is given as the rows of its layers are. An output varies by the sum of the squares of its
+    changes along all of them, in units of the noise.
+    """
+    D, shape = len(member.theta), member.output_weights.shape
+    return [
+        rows_of(replace(member, theta=row[:D], output_weights=row[D:].reshape(shape)))
+        for row in member.factor
+    ]
 
 
 def raw_rows_of(model: Model) -> list[Array]:
@@ -94,21 +107,3 @@ def quoted(value: Any) -> str:
     """A string on one line of printable ASCII, cut if it is long; other values as they are."""
     text = ascii(str(value))[1:-1] if isinstance(value, str) else ascii(value)
     return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]} ..."
-
-
-def labels(model: Model) -> list[str | int | float | bool]:
-    """Class labels as plain Python values.
-
-    Raises:
-        ValueError: if one is neither a text nor a finite number.
-    """
-    plain = []
-    for label in model.classes:
-        value = label.item() if hasattr(label, "item") else label
-        kind = next((kind for kind in (bool, int, float, str) if isinstance(value, kind)), None)
-        if kind is None or (kind is float and not math.isfinite(value)):
-            raise ValueError(
-                f"only strings and finite numbers can be exported, got class {label!r}."
-            )
-        plain.append(kind(value))
-    return plain

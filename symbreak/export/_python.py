@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
-from symbreak._support.checks import check_flag
-from symbreak.export._parts import check_model, facts, labels, rows_of
+from symbreak._support.checks import Array, check_flag
+from symbreak.export._parts import check_model, directions_of, facts, rows_of
 from symbreak.models import Model
 from symbreak.problems._cells import MISSING_LABELS
-
-#: An activation and its derivative, given z and a = f(z).
-ACTIVATIONS = {
-    "tanh": ("math.tanh(z)", "1.0 - a * a"),
-    "sin": ("math.sin(z)", "math.cos(z)"),
-    "softsign": ("z / (1.0 + abs(z))", "(1.0 - abs(a)) ** 2"),
-    "logistic": ("1.0 / (1.0 + math.exp(-z)) if z > -700 else 0.0", "a * (1.0 - a)"),
-    "relu": ("max(z, 0.0)", "1.0 if z > 0 else 0.0"),
-}
 
 
 def to_python(model: Model, std: bool = False) -> str:
@@ -29,69 +21,82 @@ def to_python(model: Model, std: bool = False) -> str:
     """
     check_model(model)
     values = {
-        "FEATURE_NAMES": [str(name) for name in model.feature_names],
-        "TARGET_NAMES": [str(name) for name in model.target_names],
-        "CLASSES": labels(model),
-        "INPUT_MEAN": model.inputs.mean.tolist(),
-        "INPUT_SCALE": model.inputs.scale.tolist(),
-        "TARGET_MEAN": model.targets.mean.tolist(),
-        "TARGET_SCALE": model.targets.scale.tolist(),
-        "LAYERS": [rows.tolist() for rows in rows_of(model)],
+        "columns": list(model.columns),
+        "classes": list(model.classes),
+        "activation": model.topology.activation.name,
+        "output": model.output,
+        "inputs": (model.inputs.mean.tolist(), model.inputs.scale.tolist()),
+        "targets": (model.targets.mean.tolist(), model.targets.scale.tolist()),
+        "layers": _lists(rows_of(model)),
+        "encoding": [],
     }
-    imports, inputs, encoded = "import math", _INPUTS, ""
     if model.encoding is not None:
-        values["COLUMNS"] = [asdict(column) for column in model.encoding.columns]
-        values["FEATURES"] = [tuple(feature[:3]) for feature in model.encoding.features]
-        values["MISSING"] = sorted(MISSING_LABELS)
-        imports, encoded = "import datetime\nimport math", _ENCODED
-        for plain, raw in (("INPUT_MEAN)", "COLUMNS)"), ("zip(x,", "zip(_encoded(x),")):
-            inputs = inputs.replace(plain, raw)
+        values["encoding"] = [asdict(column) for column in model.encoding.columns]
+        values["features"] = [tuple(feature[:3]) for feature in model.encoding.features]
+        values["missing"] = sorted(MISSING_LABELS)
     if check_flag("std", std):
         bars = model.check_error_bars()
-        values["CALIBRATION"] = bars.scale.tolist()
-        values["MEMBERS"] = [
+        values["calibration"] = bars.scale.tolist()
+        values["members"] = [
             (
                 member.share,
-                [rows.tolist() for rows in rows_of(member)],
+                _lists(rows_of(member)),
                 member.noise.tolist(),
-                [row[: i + 1].tolist() for i, row in enumerate(member.factor)],
+                list(map(_lists, directions_of(member))),
             )
             for member in bars.members
         ]
-    finished = _SOFTMAX if model.output == "softmax" else "    return sums"
-    code = [inputs, _NETWORK, encoded, _LABEL if model.classes else _PREDICT, _STD if std else ""]
-    words = {"FINISHED": finished if model.classes else _IN_UNITS}
-    words["ACTIVATION"], words["SLOPE"] = ACTIVATIONS[model.topology.activation.name]
-    text = "".join(code)
-    for word, value in words.items():
-        text = text.replace(word, value)
     head = "\n".join(f"# {fact}" for fact in facts(model, std))
-    tables = "\n".join(f"{name} = {value!a}" for name, value in values.items())
-    return f"{head}\n\n{imports}\n\n{tables}\n{text}"
+    table = "\n".join(f"    {name!r}: {value!a}," for name, value in values.items())
+    return f"{head}\n\nimport math\n\nMODEL = {{\n{table}\n}}\n\n\n{_FUNCTIONS}"
 
 
-_INPUTS = '''
+def _lists(layers: list[Array]) -> list[Any]:
+    return [rows.tolist() for rows in layers]
+
+
+#: The same for all models.
+_FUNCTIONS = '''def outputs(x):
+    """All outputs for one sample, in the units of the data: targets, or scores of classes."""
+    values = _inputs(x)
+    for layer in MODEL["layers"][:-1]:
+        values = [_activation(z) for z in _sums(layer, values)]
+    sums = _sums(MODEL["layers"][-1], values)
+    if MODEL["output"] == "softmax":
+        powers = [math.exp(z - max(sums)) for z in sums]
+        return [power / sum(powers) for power in powers]
+    mean, scale = MODEL["targets"]
+    return [z * s + m for z, s, m in zip(sums, scale, mean)]
+
+
+def predict(x):
+    """The class of one sample, its target, or a list of several."""
+    found, classes = outputs(x), MODEL["classes"]
+    if classes:
+        return classes[found.index(max(found))]
+    return found[0] if len(found) == 1 else found
+
+
+def std(x):
+    """Standard deviations of the targets around ``outputs(x)``, if they were exported."""
+    (mean, scale), inputs = MODEL["targets"], _inputs(x)
+    middle = [(y - m) / s for y, m, s in zip(outputs(x), mean, scale)]
+    total = [0.0] * len(middle)
+    for share, layers, noise, directions in MODEL["members"]:
+        found = [_along(layers, direction, inputs) for direction in directions]
+        for j, (value, _) in enumerate(found[0]):
+            open_ = sum(pairs[j][1] ** 2 for pairs in found)
+            total[j] += share * (noise[j] ** 2 * (1.0 + open_) + (value - middle[j]) ** 2)
+    return [t**0.5 * c * s for t, c, s in zip(total, MODEL["calibration"], scale)]
+
 
 def _inputs(x):
     """Inputs of the network, normalised."""
-    if len(x) != len(INPUT_MEAN):
-        raise ValueError(f"expected {len(INPUT_MEAN)} inputs, got {len(x)}.")
-    return [(v - m) / s for v, m, s in zip(x, INPUT_MEAN, INPUT_SCALE)]
-
-'''
-
-_NETWORK = '''
-def outputs(x):
-    """All outputs for one sample, whose columns are as in the data; so are targets."""
-    values = _inputs(x)
-    for layer in LAYERS[:-1]:
-        values = [_activation(z) for z in _sums(layer, values)]
-    sums = _sums(LAYERS[-1], values)
-FINISHED
-
-
-def _activation(z):
-    return ACTIVATION
+    if len(x) != len(MODEL["columns"]):
+        raise ValueError("expected %d inputs, got %d." % (len(MODEL["columns"]), len(x)))
+    values = _encoded(x) if MODEL["encoding"] else x
+    mean, scale = MODEL["inputs"]
+    return [(v - m) / s for v, m, s in zip(values, mean, scale)]
 
 
 def _sums(layer, values):
@@ -104,12 +109,38 @@ def _sum(weights, values):
         total += w * v
     return total
 
-'''
 
-_ENCODED = '''
+def _activation(z):
+    if MODEL["activation"] == "logistic":
+        return 1.0 / (1.0 + math.exp(-z)) if z > -700 else 0.0
+    if MODEL["activation"] == "softsign":
+        return z / (1.0 + abs(z))
+    return max(z, 0.0) if MODEL["activation"] == "relu" else getattr(math, MODEL["activation"])(z)
+
+
+def _slope(z, a):
+    """The derivative of the activation at z, where it is a."""
+    slopes = {"tanh": 1.0 - a * a, "sin": math.cos(z), "softsign": (1.0 - abs(a)) ** 2}
+    return {**slopes, "logistic": a * (1.0 - a), "relu": float(z > 0)}[MODEL["activation"]]
+
+
+def _along(layers, direction, values):
+    """Each output with its change as all weights change along a direction."""
+    pairs = [(v, 0.0) for v in values]
+    for layer, along in zip(layers, direction):
+        values, changes = zip(*pairs)
+        pairs = []
+        for z, w, v in zip(_sums(layer, values), layer, along):
+            a, change = _activation(z), _sum(v, values) + v[-1] + _sum(w, changes)
+            pairs.append((z, change) if layer is layers[-1] else (a, change * _slope(z, a)))
+    return pairs
+
+
 def _encoded(x):
-    codes = [_code(cell, column) for cell, column in zip(x, COLUMNS)]
-    filled = [column["fill"] if v != v else v for v, column in zip(codes, COLUMNS)]
+    """Inputs of the network from the cells of a table."""
+    columns = MODEL["encoding"]
+    codes = [_code(cell, column) for cell, column in zip(x, columns)]
+    filled = [column["fill"] if v != v else v for v, column in zip(codes, columns)]
     functions = {
         "value": lambda i, number: filled[i],
         "level": lambda i, number: float(filled[i] == number),
@@ -117,18 +148,18 @@ def _encoded(x):
         "sin": lambda i, number: math.sin(filled[i] % number * (2 * math.pi / number)),
         "cos": lambda i, number: math.cos(filled[i] % number * (2 * math.pi / number)),
     }
-    return [functions[kind](i, number) for i, kind, number in FEATURES]
+    return [functions[kind](i, number) for i, kind, number in MODEL["features"]]
 
 
 def _code(cell, column):
     """A level by its place, a date in days since 1970, a number; NaN if it is missing."""
-    if isinstance(cell, float) and cell.is_integer() and column["levels"]:
+    levels = column["levels"]
+    if isinstance(cell, float) and cell.is_integer() and levels:
         cell = int(cell)
     text = "" if cell is None or cell != cell else str(cell).strip()
-    if text.lower() in MISSING:
+    if text.lower() in MODEL["missing"]:
         return math.nan
-    if column["levels"]:
-        levels = column["levels"]
+    if levels:
         other = len(levels) if column["rare"] else column["fill"]
         return float(levels.index(text) if text in levels else other)
     if column["kind"] == "date":
@@ -137,6 +168,8 @@ def _code(cell, column):
 
 
 def _days(cell, text, pattern):
+    import datetime
+
     if isinstance(cell, str):
         iso = pattern == "ISO 8601"
         moment = datetime.datetime
@@ -146,60 +179,4 @@ def _days(cell, text, pattern):
     if cell.tzinfo is not None:
         cell = cell.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     return (cell - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
-
-'''
-
-_IN_UNITS = "    return [z * s + m for z, s, m in zip(sums, TARGET_SCALE, TARGET_MEAN)]"
-
-_SOFTMAX = """    most = max(sums)
-    powers = [math.exp(z - most) for z in sums]
-    return [power / sum(powers) for power in powers]"""
-
-_PREDICT = '''
-def predict(x):
-    """The target of one sample, or a list of them if there are several."""
-    found = outputs(x)
-    return found[0] if len(found) == 1 else found
-'''
-
-_LABEL = '''
-def predict(x):
-    """The class of one sample."""
-    scores = outputs(x)
-    return CLASSES[scores.index(max(scores))]
-'''
-
-_STD = '''
-
-def std(x):
-    """Standard deviations of the targets around ``outputs(x)``."""
-    mean = [(y - m) / s for y, m, s in zip(outputs(x), TARGET_MEAN, TARGET_SCALE)]
-    values, total = _inputs(x), [0.0] * len(mean)
-    for share, layers, noise, factor in MEMBERS:
-        for j, (value, slopes) in enumerate(_derivatives(layers, values)):
-            open_ = sum(_sum(row, slopes) ** 2 for row in factor)
-            total[j] += share * (noise[j] ** 2 * (1.0 + open_) + (value - mean[j]) ** 2)
-    return [t**0.5 * c * s for t, c, s in zip(total, CALIBRATION, TARGET_SCALE)]
-
-
-def _slope(z, a):
-    return SLOPE
-
-
-def _derivatives(layers, values):
-    """Each output with its derivatives by all weights."""
-    inputs, slopes = [], []
-    for layer in layers[:-1]:
-        inputs.append(values)
-        sums = _sums(layer, values)
-        values = [_activation(z) for z in sums]
-        slopes.append([_slope(z, a) for z, a in zip(sums, values)])
-    for j, value in enumerate(_sums(layers[-1], values)):
-        parts = [v if k == j else 0.0 for v in [*values, 1.0] for k in range(len(layers[-1]))]
-        back = layers[-1][j]
-        for h in range(len(layers) - 2, -1, -1):
-            back = [s * b for s, b in zip(slopes[h], back)]
-            parts = [b * v for b in back for v in [*inputs[h], 1.0]] + parts
-            back = [sum(b * w for b, w in zip(back, column)) for column in zip(*layers[h])]
-        yield value, parts
 '''

@@ -22,7 +22,7 @@ from _tasks import load_task, loadable
 from _timing import Row, use_one_thread
 
 from symbreak import LeastSquares, Problem, Run, problem_names
-from symbreak.training._agreement import bound, label_optima
+from symbreak.training._recipe import bound, label_optima
 
 RESULTS = Path(__file__).parent / "results" / "agreement.json"
 PAPER = ("sinc", "inc-sinc", "sinc2d", "sinc3d", "autoenc-circle")

@@ -19,7 +19,7 @@ from _timing import Row, Tables, interleaved, median_ratio, run
 from symbreak import LeastSquares, Problem, Topology, load_problem, make_optimizer, problem_names
 from symbreak.symmetry import AssignmentBreaking, ProximityBreaking
 from symbreak.symmetry._breaking import MAX_STEPS
-from symbreak.symmetry._chain import plan
+from symbreak.symmetry._nearest import plan
 
 EVALUATIONS, STEPS = 40_000, 8  # how far the search is followed, and how often looked at
 LARGE, MANY = "784-64-10", 1_000

@@ -44,7 +44,7 @@ from sklearn.preprocessing import StandardScaler
 
 from symbreak import Model, Problem, train
 from symbreak._error_bars import ErrorBars, error_bars_of
-from symbreak.training._error_bars import optima_of, with_error_bars
+from symbreak.training._trainer import optima_of, with_error_bars
 
 SEEDS, FOLDS, MOST_ROWS, HIDDEN = 5, 5, 600, (5,)
 PARTS = ("densities", "intervals", "chosen", "noise")

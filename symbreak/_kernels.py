@@ -41,27 +41,16 @@ _TANH, _SIN, _SOFTSIGN, _LOGISTIC, _RELU = (row.code for row in COMPILED)
 
 
 class Objective(NamedTuple):
-    """What is minimised, in numbers that compiled code understands.
+    """What is minimised, in numbers that compiled code understands."""
 
-    Attributes:
-        n_samples: ``K``; what stands behind it in rows is padding, or the ridge.
-        total_weight: Of all samples; ``K`` where they have none.
-        activation: Code of the hidden neurons' function.
-        rescale: Code of what becomes of vectors outside the ball, from ``RESCALES``.
-        output_shift: Whether the outputs have a shift.
-        output_tanh: Whether the error is that of ``tanh`` of the fit.
-        weighted: Whether samples have weights.
-        alpha: Price of squared weights.
-    """
-
-    n_samples: int
-    total_weight: float
-    activation: int
-    rescale: int
-    output_shift: bool
-    output_tanh: bool
-    weighted: bool
-    alpha: float
+    n_samples: int  # K; what stands behind it in rows is padding, or the ridge
+    total_weight: float  # of all samples; K where they have none
+    activation: int  # code of the hidden neurons' function
+    rescale: int  # code of what becomes of vectors outside the ball, from ``RESCALES``
+    output_shift: bool  # whether the outputs have a shift
+    output_tanh: bool  # whether the error is that of ``tanh`` of the fit
+    weighted: bool  # whether samples have weights
+    alpha: float  # price of squared weights
 
 
 _ROUND = 1.5 * 2.0**52  # adding it rounds to an integer, which then sits in the low bits
@@ -291,28 +280,19 @@ def _project_out(W: Array, n: int, rounding: Array, d: Array) -> None:
 
 
 @_compiled
-def _sum_of_squares(rows: Array) -> float:
-    total = 0.0
-    for j in range(len(rows)):
-        total += _dot(rows[j], rows[j])
-    return total
-
-
-@_compiled
-def _tanh_sum_of_squares(residuals: Array, YT: Array, roots: Array, weighted: bool) -> float:
-    """The same for ``tanh`` of a fit to ``CLASS_SCALE * Y`` against Y (paper-notes 15).
+def _sum_of_squares(residuals: Array, YT: Array, roots: Array, tanh: bool) -> float:
+    """Of residuals; or of ``tanh`` of a fit to ``CLASS_SCALE * Y`` against Y (paper-notes 15).
 
     ``roots`` (K,) of sample weights scale residuals; behind K are those of the ridge, or zeros.
     """
     total = 0.0
     for j in range(len(residuals)):
+        if not tanh:
+            total += _dot(residuals[j], residuals[j])
+            continue
         for k in range(len(roots)):
-            y = YT[j, k]
-            if weighted:
-                fitted = _tanh(CLASS_SCALE * (y - residuals[j, k] / roots[k]))
-                total += (roots[k] * (fitted - y)) ** 2
-            else:
-                total += (_tanh(CLASS_SCALE * (y - residuals[j, k])) - y) ** 2
+            fitted = _tanh(CLASS_SCALE * (YT[j, k] - residuals[j, k] / roots[k]))
+            total += (roots[k] * (fitted - YT[j, k])) ** 2
         for k in range(len(roots), residuals.shape[1]):
             total += residuals[j, k] ** 2
     return total
@@ -404,11 +384,7 @@ def errors_into(
         _hidden_outputs(theta, sizes, objective.activation, XT, K, ping, pong, W)
         _write_rows(W, n, YT, roots, objective)
         _project_out(W, n_columns, rounding, products)
-        residuals = W[n_columns : n_columns + q]
-        if objective.output_tanh:
-            total = _tanh_sum_of_squares(residuals, YT, roots, objective.weighted)
-        else:
-            total = _sum_of_squares(residuals)
+        total = _sum_of_squares(W[n_columns : n_columns + q], YT, roots, objective.output_tanh)
         if objective.alpha > 0:
             total += objective.alpha * held_squares(theta, sizes)
         error = penalty + total / (objective.total_weight * q)

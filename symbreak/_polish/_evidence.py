@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from symbreak._polish._large import Dense, Dual
 from symbreak._polish._linearisation import Linearisation
 from symbreak._polish._polisher import CONVERGED, Polishable, Polisher
-from symbreak._polish._step_kernels import LARGE
+from symbreak._polish._steps import LARGE, Dense, Dual
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array
 from symbreak.network import ROUNDING, ridge_shares
@@ -36,19 +35,12 @@ NOTHING = 1e-24
 
 
 class Estimate(NamedTuple):
-    """What the data say about the ridge at one network.
+    """What the data say about the ridge at one network."""
 
-    Attributes:
-        alpha: The ridge that the evidence asks for next.
-        n_effective: Number of parameters that the data determine.
-        noise: Standard deviation of the noise, in normalised targets.
-        log_evidence: Logarithm of the probability of the data, for comparing networks.
-    """
-
-    alpha: float
-    n_effective: float
-    noise: float
-    log_evidence: float
+    alpha: float  # the ridge that the evidence asks for next
+    n_effective: float  # number of parameters that the data determine
+    noise: float  # standard deviation of the noise, in normalised targets
+    log_evidence: float  # logarithm of the probability of the data, for comparing networks
 
 
 @one_blas_thread()
@@ -117,17 +109,11 @@ def _inverse_trace_and_log_det(
 
 
 class EvidenceResult(NamedTuple):
-    """A network with the ridge that the data ask for, and what they say of it.
+    """A network with the ridge that the data ask for, and what they say of it."""
 
-    Attributes:
-        theta: The vector (D,).
-        output_weights: For the problem's targets; None if no error is finite.
-        alpha: Its ridge; the rest is that of an ``Estimate``.
-    """
-
-    theta: Array
-    output_weights: Array | None
-    alpha: float
+    theta: Array  # (D,)
+    output_weights: Array | None  # for the problem's targets; None if no error is finite
+    alpha: float  # its ridge; the rest is that of an ``Estimate``
     n_effective: float
     noise: float
     log_evidence: float

@@ -30,18 +30,7 @@ from symbreak._kernels import (
     held_squares,
     weighted_sum,
 )
-from symbreak._polish._products import (
-    LANES,
-    ROWS,
-    SPARE,
-    add_gram,
-    add_products,
-    combine,
-    combine_last,
-    pack_columns,
-    pack_rows,
-    row_panels,
-)
+from symbreak._polish import _products as products
 from symbreak._support.checks import Array, IntArray
 from symbreak.network import MIN_OVER_ROUNDING, ROUNDING
 
@@ -314,52 +303,40 @@ def normal_equations(
         factors, rank, per_residual = np.ones((1, sizes[-2])), 1, sizes[0] + 1
         residuals = _of_neurons(weights, residuals)
     H[:], G[:], g[:], J[:] = 0.0, 0.0, 0.0, 0.0
-    Q, panels = np.empty((n, block)), row_panels(n, block)
+    Q, panels = np.empty((n, block)), products.row_panels(n, block)
     for first in range(0, samples, block):
-        _copy_columns(V, first, Q)
-        pack_rows(Q, panels)
+        products.copy_columns(V, first, Q)
+        products.pack_rows(Q, panels)
         for o in range(rank):
             _derivatives(theta, sizes, x, slope, root_weights, factors[o], first, B[:D], delta)
-            add_products(panels, B, D, H[o])
-    transposed = _transposed(H[:rank])
-    columns, within = np.zeros((-(-block // LANES), n, LANES)), np.empty((ROWS, block))
+            products.add_products(panels, B, D, H[o])
+    transposed = products.transposed(H[:rank])
+    columns, within = products.column_panels(n, block), np.empty((products.ROWS, block))
     for first in range(0, samples, block):
-        _copy_columns(V, first, Q)
-        pack_columns(Q, columns)
+        products.copy_columns(V, first, Q)
+        products.pack_columns(Q, columns)
         for o in range(rank):
             if samples > block or rank > 1:
                 _derivatives(theta, sizes, x, slope, root_weights, factors[o], first, B[:D], delta)
             basis = transposed[o], Q, columns, within
-            _project(B, D, basis, residuals[o:], per_residual, first, g)
-            _use(B, D, block, G, J, o * (samples + n) + first)
+            row = o * (samples + n) + first
+            _take_in(B, D, basis, residuals[o:], per_residual, first, g, G, J, row)
     if alpha > 0.0:  # the rows of the ridge, where derivatives are zero before they are projected
-        Q, columns = np.empty((n, n)), np.zeros((-(-n // LANES), n, LANES))
-        within = np.empty((ROWS, len(columns) * LANES))
-        _copy_columns(V, samples, Q)
-        pack_columns(Q, columns)
+        Q, columns = np.empty((n, n)), products.column_panels(n, n)
+        within = np.empty((products.ROWS, len(columns) * products.LANES))
+        products.copy_columns(V, samples, Q)
+        products.pack_columns(Q, columns)
         for o in range(rank):
-            rows, basis = np.zeros((D + SPARE, n)), (transposed[o], Q, columns, within)
-            _project(rows, D, basis, residuals[o:], per_residual, samples, g)
-            _use(rows, D, n, G, J, o * (samples + n) + samples)
+            rows, basis = np.zeros((D + products.SPARE, n)), (transposed[o], Q, columns, within)
+            row = o * (samples + n) + samples
+            _take_in(rows, D, basis, residuals[o:], per_residual, samples, g, G, J, row)
     if share:
         _give_weights(weights, per_residual, H, G, J)
 
 
 @_compiled
-def _transposed(H: Array) -> Array:
-    """H (outputs, n, D) as (outputs, D, n), with SPARE rows behind."""
-    outputs, n, D = H.shape
-    to = np.zeros((outputs, D + SPARE, n))
-    for o in range(outputs):
-        for j in range(n):
-            for i in range(D):
-                to[o, i, j] = H[o, j, i]
-    return to
-
-
-@_compiled
 def _of_neurons(weights: Array, residuals: Array) -> Array:
-    """Residuals of the outputs (rank, samples), summed for each neuron with its weights."""
+    """Rows of the outputs (rank, n), such as residuals, summed for each neuron by its weights."""
     sums = np.zeros((weights.shape[1], residuals.shape[1]))
     for i in range(len(sums)):
         for o in range(len(weights)):
@@ -370,10 +347,7 @@ def _of_neurons(weights: Array, residuals: Array) -> Array:
 @_compiled
 def _give_weights(weights: Array, n_inputs: int, H: Array, G: Array, J: Array) -> None:
     """From what is known of derivatives for weights of 1, that of the outputs' (rank, n_last)."""
-    D, pairs = H.shape[2], np.zeros((weights.shape[1], weights.shape[1]))
-    for i in range(len(pairs)):
-        for o in range(len(weights)):
-            _subtract(pairs[i], -weights[o, i], weights[o])
+    D, pairs = H.shape[2], _of_neurons(weights, weights)
     for i in range(len(G)):
         for j in range(i + 1):
             G[i, j] *= pairs[i // n_inputs, j // n_inputs]
@@ -388,7 +362,7 @@ def _give_weights(weights: Array, n_inputs: int, H: Array, G: Array, J: Array) -
 
 
 @_compiled
-def _project(
+def _take_in(
     B: Array,
     D: int,
     basis: tuple[Array, Array, Array, Array],
@@ -396,36 +370,27 @@ def _project(
     per_residual: int,
     first: int,
     g: Array,
+    G: Array,
+    J: Array,
+    row: int,
 ) -> None:
-    """Take the span of a basis out of D rows of B, and subtract ``B r`` from g.
+    """Take the span of a basis out of D rows of B; then subtract ``B r`` from g, add ``B B'`` to G.
 
     The basis: transposed (>= D, n) products with it, Q (n, samples) itself, the same for
     ``combine``, and (ROWS, samples) scratch. A residual, from the first sample on, is for so many
-    rows.
+    rows. Columns of B are written as rows of J from one on instead, if there are any.
     """
     transposed, Q, columns, within = basis
-    for i in range(0, D, ROWS):
-        combine(transposed, i, columns, within)
-        if i + ROWS >= D and D % 2 == 1:
-            combine_last(transposed[D - 1], Q, within[D - 1 - i])
-        for r in range(min(ROWS, D - i)):
-            residual = residuals[(i + r) // per_residual, first : first + B.shape[1]]
+    samples = B.shape[1]
+    for i in range(0, D, products.ROWS):
+        products.combine(transposed, i, columns, within)
+        if i + products.ROWS >= D and D % 2 == 1:
+            products.combine_last(transposed[D - 1], Q, within[D - 1 - i])
+        for r in range(min(products.ROWS, D - i)):
+            residual = residuals[(i + r) // per_residual, first : first + samples]
             g[i + r] -= _subtract_and_dot(B[i + r], 1.0, within[r], residual)
-
-
-@_compiled
-def _use(B: Array, D: int, n: int, G: Array, J: Array, first: int) -> None:
-    """Add ``B B'`` to G, or write the n columns of B as rows of J from the first on."""
     if len(J) == 0:
-        add_gram(B, D, n, G)
-        return
-    for k in range(n):
+        products.add_gram(B, D, samples, G)
+    for k in range(samples if len(J) > 0 else 0):
         for i in range(D):
-            J[first + k, i] = B[i, k]
-
-
-@_compiled
-def _copy_columns(V: Array, first: int, Q: Array) -> None:
-    for i in range(len(Q)):
-        for k in range(Q.shape[1]):
-            Q[i, k] = V[i, first + k]
+            J[row + k, i] = B[i, k]

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from symbreak._polish import _kernels as kernels
-from symbreak._polish._large import COLUMNS, Dual
 from symbreak._polish._products import SPARE
-from symbreak._polish._step_kernels import LARGE
+from symbreak._polish._steps import COLUMNS, LARGE, Dual
 from symbreak._support.checks import Array, check_memory
 from symbreak.problems import Problem
 from symbreak.topology import Topology

@@ -7,18 +7,24 @@ projection), so only ``theta`` is stepped; the error of every step is the evalua
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._polish import _step_kernels as kernels
-from symbreak._polish._curvature import Curvature
-from symbreak._polish._large import Dense, Dual, damped_step
 from symbreak._polish._linearisation import Linearisation
-from symbreak._polish._step_kernels import LARGE
+from symbreak._polish._steps import (
+    LARGE,
+    Dense,
+    Dual,
+    damped_step,
+    is_stationary,
+    large_step,
+    learn_curvature,
+    quadratic_form,
+)
 from symbreak._support.checks import Array, check_count, check_finite, check_real, check_theta
-from symbreak._support.state import State, check_saved, reading_state
+from symbreak._support.state import State, check_saved, reading_state, restored, taken
 from symbreak.network import MIN_OVER_ROUNDING, ROUNDING, ridge_shares
 from symbreak.problems import Problem
 from symbreak.problems._problem import Ridge
@@ -71,6 +77,64 @@ class Polishable(Protocol):
 
     def evaluated(self, theta: Array) -> tuple[Array, float]:
         """The vector at which one is evaluated, and its penalty."""
+
+
+class Curvature:
+    """What Gauss-Newton leaves out of the curvature, learnt from gradients along the way.
+
+    Where much remains unexplained, as in most tables, the second derivatives of the residuals
+    count. NL2SOL's way (J. E. Dennis, D. M. Gay and R. E. Welsch, 1981): a matrix S stands for
+    them, updated after each step so that ``G + S`` explains the change of the gradient; each next
+    step is made with ``G`` or with ``G + S``, whichever foretold the last one better.
+
+    Attributes:
+        in_use: Whether steps are made with ``G + S``.
+    """
+
+    _saved: ClassVar[dict[str, type | str]] = {"in_use": bool, "S": "D D", "theta": "D?", "g": "D?"}
+
+    def __init__(self, dim: int) -> None:
+        self.S = np.zeros((dim, dim))  # in its lower triangle, as G
+        self.theta: Array | None = None  # where the gradient was g
+        self.g: Array | None = None
+        self.in_use = False
+
+    def hessian(self, theta: Array, G: Array, g: Array) -> Array:
+        """What to step with from ``theta``, where the normal equations are G and g.
+
+        What is known of S is brought up to date. A ridge that has changed since then changes the
+        gradient a little, too, and that does no harm.
+        """
+        if self.theta is not None and self.g is not None:
+            learn_curvature(self.S, theta - self.theta, g - self.g, G)
+            if not math.isfinite(self.S.sum()):  # a tiny step with a huge change of the gradient
+                self.forget()
+        self.theta, self.g = theta.copy(), g.copy()
+        return G + self.S if self.in_use else G
+
+    def judge(self, step: Array, promised: float, fall: float) -> None:
+        """Choose between the two by what they promised of a step: sums of squares, halved."""
+        part = 0.5 * quadratic_form(self.S, step)
+        plain = promised + part if self.in_use else promised
+        self.in_use = bool(abs(plain - part - fall) < abs(plain - fall))
+
+    def forget(self) -> None:
+        """Begin anew with ``S = 0``: it has led nowhere."""
+        self.S[:], self.in_use = 0.0, False
+
+    def state(self) -> State:
+        """Everything needed to continue."""
+        return taken(self, self._saved)
+
+    @classmethod
+    def from_state(cls, state: State, dim: int) -> Self:
+        """The curvature of ``state()``."""
+        curvature = cls(dim)
+        vars(curvature).update(restored(state, cls._saved, {"D": dim}))
+        for name, value in vars(curvature).items():
+            if isinstance(value, np.ndarray):
+                check_finite(f"the state's {name}", value)
+        return curvature
 
 
 class Polisher:
@@ -164,7 +228,7 @@ class Polisher:
         total = self._linearised()
         self.n_iterations += 1
         self.n_evaluations += self._jacobian_cost
-        if kernels.is_stationary(
+        if is_stationary(
             *(self._theta, here.diagonal, here.g, self._ridge, self._radius),
             RIGHT_ANGLE**2 * total,
         ):
@@ -218,10 +282,10 @@ class Polisher:
         model = (here.g, self._ridge, self._damping, self._radius)
         if D > LARGE:
             curved = Dense(hessian) if here.J is None else Dual(here.J)
-            trial, fall = damped_step(self._theta, curved, *model)
+            trial, fall = large_step(self._theta, curved, *model)
         else:
             trial = np.empty(D)
-            fall = kernels.damped_step(self._theta, hessian, *model, trial)
+            fall = damped_step(self._theta, hessian, *model, trial)
         return trial, 2 * fall / self._divisor
 
     def _move(self, trial: Array, value: float, promised: float) -> None:

@@ -172,9 +172,35 @@ def _add_last(last: Array, B: Array, n: int, to: Array) -> None:
 
 
 @_compiled
+def copy_columns(V: Array, first: int, Q: Array) -> None:
+    """Columns of V from the first on into Q."""
+    for i in range(len(Q)):
+        for k in range(Q.shape[1]):
+            Q[i, k] = V[i, first + k]
+
+
+@_compiled
+def transposed(H: Array) -> Array:
+    """H (outputs, n, D) as (outputs, D, n), as ``combine`` wants it."""
+    outputs, n, D = H.shape
+    to = np.zeros((outputs, D + SPARE, n))
+    for o in range(outputs):
+        for j in range(n):
+            for i in range(D):
+                to[o, i, j] = H[o, j, i]
+    return to
+
+
+@_compiled
 def row_panels(n: int, samples: int) -> Array:
     """Zeros for ``pack_rows`` of n rows: a lane for each, and four more for an odd one."""
     return np.zeros((-(-(n + n % 2 * 4) // LANES), samples, LANES))
+
+
+@_compiled
+def column_panels(n: int, samples: int) -> Array:
+    """Zeros for ``pack_columns`` of n rows."""
+    return np.zeros((-(-samples // LANES), n, LANES))
 
 
 @_compiled
@@ -193,7 +219,7 @@ def pack_rows(Q: Array, panels: Array) -> None:
 
 @_compiled
 def pack_columns(Q: Array, panels: Array) -> None:
-    """Q (n, samples), a sample to a lane, in panels (>= samples / LANES, n, LANES)."""
+    """Q (n, samples), a sample to a lane."""
     for k in range(Q.shape[1]):
         panel, lane = panels[k // LANES], k % LANES
         for j in range(len(Q)):

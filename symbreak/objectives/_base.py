@@ -150,13 +150,9 @@ class Objective(ABC):
         """Error of a complete network, without a penalty."""
         raise NotImplementedError
 
-    def validation_error(self, model: Model) -> float:
-        """Error of a network on the samples that select, if it ``validates``."""
-        raise NotImplementedError
-
-    def other_errors(self, model: Model) -> tuple[float, float]:
-        """Errors of a network on training and test samples; NaN where there are none."""
-        return np.nan, np.nan
+    def error_on(self, part: str, model: Model) -> float:
+        """Error of a network on samples for training, validation or test; NaN if there are none."""
+        return np.nan
 
     def found(
         self, theta: Array, error: float, reason: str, polisher: Polisher | None = None

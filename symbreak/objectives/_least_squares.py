@@ -286,15 +286,10 @@ class LeastSquares(Objective):
             error += self.alpha * squares / (train.total_weight * V.shape[1])
         return error
 
-    def validation_error(self, model: Model) -> float:
-        """Error on the validation set."""
-        assert self.problem.validation is not None
-        return model.error_on(self.problem.validation)
-
-    def other_errors(self, model: Model) -> tuple[float, float]:
-        """Errors on the training and on the test set; NaN if there is none."""
-        test = self.problem.test
-        return model.error_on(self.problem.train), np.nan if test is None else model.error_on(test)
+    def error_on(self, part: str, model: Model) -> float:
+        """Error of a network on samples for training, validation or test; NaN if there are none."""
+        data = getattr(self.problem, part)
+        return np.nan if data is None else model.error_on(data)
 
     def found(
         self, theta: Array, error: float, reason: str, polisher: Polisher | None = None

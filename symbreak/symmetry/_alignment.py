@@ -21,9 +21,8 @@ from symbreak._support.checks import (
     check_theta,
     check_vectors,
 )
-from symbreak.symmetry._assignment import sweep
 from symbreak.symmetry._breaking import apply_rules, step_towards
-from symbreak.symmetry._chain import move_to_nearest, plan
+from symbreak.symmetry._nearest import move_to_nearest, plan, sweep
 from symbreak.symmetry._operators import SignedPermutation
 from symbreak.topology import Topology, check_topology
 

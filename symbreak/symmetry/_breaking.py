@@ -27,8 +27,7 @@ from symbreak._support.checks import (
     check_theta,
 )
 from symbreak._support.compile import compiled, inlined
-from symbreak.symmetry._assignment import sweep
-from symbreak.symmetry._chain import move_to_nearest
+from symbreak.symmetry._nearest import move_to_nearest, sweep
 from symbreak.symmetry._operators import symmetry_table
 from symbreak.topology import Topology, check_topology
 

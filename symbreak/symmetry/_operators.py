@@ -23,7 +23,7 @@ from symbreak._support.checks import (
     check_vectors,
     shown,
 )
-from symbreak.symmetry._chain import choices
+from symbreak.symmetry._nearest import choices
 from symbreak.topology import Entry, Topology, check_topology
 
 #: More replicas than this are not enumerated: memory and time grow with them.

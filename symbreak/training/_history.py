@@ -103,10 +103,10 @@ class History:
         """Note the errors of a network, and return whether it is the best on the validation set."""
         if model is None or not self._objective.validates:
             return False
-        validation = self._objective.validation_error(model)
+        validation = self._objective.error_on("validation", model)
         if self.rates and not validation < self.rates[-1][2]:
             return False
-        train, test = self._objective.other_errors(model)
+        train, test = (self._objective.error_on(part, model) for part in ("train", "test"))
         self.rates.append((n_evaluations, train, validation, test))
         return True
 

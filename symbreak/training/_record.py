@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numba
 import numpy as np
@@ -14,9 +14,13 @@ import scipy
 from symbreak._support.blas import blas_in_words
 from symbreak._support.checks import Array, IntArray
 from symbreak._version import __version__
+from symbreak.methods import find_method
 from symbreak.models import Model
 from symbreak.objectives._base import Found
-from symbreak.training._agreement import Agreement, agreement
+from symbreak.training._recipe import Agreement, agreement, label_optima
+
+if TYPE_CHECKING:
+    from symbreak.training._run import Run
 
 
 class Tried(NamedTuple):
@@ -243,3 +247,72 @@ def versions() -> dict[str, str]:
         "machine": platform.machine(),
         "blas": blas_in_words(),
     }
+
+
+def record_of(run: Run, otherwise: str) -> RunRecord:
+    """What a run has found by now; ``otherwise`` is why it ends, if it has not ended by itself."""
+    on, history, kept, row = run.objective, run.history, run.kept, find_method(run.method)
+    theta, penalty = on.evaluated(history.theta)
+    best = _model(run, history.theta)
+    model = _selected(run) or best
+    end = (run.n_taken, history.error)
+    curve = [*history.curve, *([] if history.curve[-1:] == [end] else [end])]
+    trace = history.table("trace")
+    labels = label_optima(run.founds, on)
+    return RunRecord(
+        problem=on.name,
+        method=run.method,
+        family=row.family,
+        role=row.role if run.plan.polish == row.polish else "variant",
+        seed=run.seed,
+        population_size=run.plan.population_size,
+        max_evaluations=run.max_evaluations,
+        evaluations=np.array([n for n, _ in curve], dtype=np.int64),
+        errors=np.array([error for _, error in curve]),
+        theta=theta,
+        output_weights=np.empty((0, 0)) if best is None else best.output_weights,
+        penalty=penalty,
+        network_error=history.error if best is None else on.network_error(best) + penalty,
+        model=model,
+        members=() if model is None else (model,),
+        alpha=on.alpha if kept is None else kept.alpha,
+        n_effective=None if kept is None else kept.n_effective,
+        generation_evaluations=trace[:, 0].astype(np.int64),
+        modified_share=trace[:, 1],
+        step_size=None if np.isnan(trace[:, 2]).all() else trace[:, 2],
+        spread=history.table("spread"),
+        rates=_rates(run, model),
+        founds=tuple(replace(f, optimum=n) for f, n in zip(run.founds, labels, strict=True)),
+        restarts=run.plan.restarts,
+        n_evaluations=run.n_taken,
+        counters=run.counters,
+        stopped=run.stopped or otherwise,
+        seconds=run.seconds,
+    )
+
+
+def _selected(run: Run) -> Model | None:
+    """The network that the evidence or the validation set has selected, if any."""
+    if run.kept is not None:
+        return _model(run, run.kept.theta, run.kept.output_weights)
+    return _model(run, run.history.selected) if run.history.rates else None
+
+
+def _model(run: Run, theta: Array, output_weights: Array | None = None) -> Model | None:
+    """The network of a candidate; None if it is not finite, since nothing was found."""
+    on, error = run.objective, run.history.error
+    model = on.model(theta, output_weights) if np.isfinite(theta).all() else None
+    if model is None:
+        return None
+    if on.sets_ridge:
+        error = on.network_error(model, with_ridge=False)
+    known = {"method": run.method, "seed": run.seed, "n_evaluations": run.n_taken, "error": error}
+    return replace(model, origin={**on.origin, **known, "versions": versions()})
+
+
+def _rates(run: Run, model: Model | None) -> Array:
+    """Errors of the networks that the validation set selected; else the test error, if any."""
+    if run.history.rates or not run.objective.tests or model is None:
+        return run.history.table("rates")
+    train, test = (run.objective.error_on(part, model) for part in ("train", "test"))
+    return np.array([(run.n_taken, train, np.nan, test)])

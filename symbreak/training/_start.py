@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -12,9 +13,9 @@ from numpy.random import Generator
 from symbreak._polish._evidence import EvidencePolisher
 from symbreak._polish._polisher import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import Array, check_choice, check_count, check_finite, check_kind
+from symbreak._support.checks import Array, check_count, check_finite, check_kind
 from symbreak._support.random import stream
-from symbreak._support.state import State, check_saved
+from symbreak._support.state import State, restored, taken
 from symbreak.methods import find_method, make_optimizer
 from symbreak.objectives import Objective
 from symbreak.objectives._base import Found
@@ -23,7 +24,7 @@ from symbreak.training._history import History
 from symbreak.training._recipe import LEAST, Plan
 
 #: What may end a polish early: at first, when it was let go on, and if nothing shall.
-STALLS = (STALLED, SLOW, NEVER) = ("stalled", "slow", "")
+STALLED, SLOW, NEVER = "stalled", "slow", ""
 #: Seconds that starts in several threads go on before they are looked at.
 SLICE = 0.05
 
@@ -73,6 +74,15 @@ class Start:
         stall: What may end that polish early.
     """
 
+    #: Attributes that make up the state, besides what is made of others.
+    _saved: ClassVar[Mapping[str, type | str]] = {
+        "max_evaluations": int,
+        "reason": str,
+        "stall": str,
+        "recent": "n",
+        "random": "D?",
+    }
+
     def __init__(
         self,
         objective: Objective,
@@ -84,11 +94,11 @@ class Start:
         stall: str = NEVER,
     ) -> None:
         self._prepare(objective, plan, max_evaluations)
-        self._stall = NEVER if plan.polish != "restarts" else STALLED if theta is None else stall
+        self.stall = NEVER if not plan.restarts else STALLED if theta is None else stall
         self.optimizer: Optimizer | None = None  # where there is no search
-        self._random: Array | None = None  # what is polished instead of a candidate of the search
+        self.random: Array | None = None  # what is polished instead of a candidate of the search
         if theta is None and plan.is_random:
-            self._random = self._random_theta(seed)
+            self.random = self._random_theta(seed)
         elif theta is None:
             self.optimizer = make_optimizer(
                 plan.method,
@@ -100,7 +110,7 @@ class Start:
             )
         self.history = History(objective, validates_all=self._validates_all)
         self._polisher: Polisher | None = None
-        self._recent: list[float] = []  # errors after the last iterations of the polish
+        self.recent = np.empty(0)  # errors after the last iterations of the polish
         self.reason = ""
         if theta is not None:
             self.history.note_errors(theta[None], objective(theta[None]), 0)
@@ -109,7 +119,7 @@ class Start:
     def _prepare(self, objective: Objective, plan: Plan, max_evaluations: int) -> None:
         """What is not part of the state."""
         self.objective, self.plan, self.max_evaluations = objective, plan, max_evaluations
-        self._units = objective.units if plan.polish == "restarts" else None
+        self._units = objective.units if plan.restarts else None
         self._patience = plan.patience(objective.topology)
 
     @property
@@ -130,7 +140,7 @@ class Start:
         With restarts, only the network that a start stalls in and the one it ends in are: to
         validate each took two thirds of the time on two-circles (2026-11).
         """
-        return self.plan.polish != "restarts"
+        return not self.plan.restarts
 
     @property
     def validated(self) -> History:
@@ -153,7 +163,7 @@ class Start:
         """What the search has counted; of a random start, whether it came to nothing."""
         if self.optimizer is not None:
             return self.optimizer.counters
-        return {"nonfinite": int(self._is_nothing)} if self._random is not None else {}
+        return {"nonfinite": int(self._is_nothing)} if self.random is not None else {}
 
     @property
     def _is_nothing(self) -> bool:
@@ -197,7 +207,7 @@ class Start:
         errors = self._judged(optimizer, candidates)
         history.note_errors(candidates, errors, optimizer.n_evaluations)
         optimizer.tell(asked, errors)
-        if self.plan.polish != "restarts":  # short searches do not get far enough to differ
+        if not self.plan.restarts:  # short searches do not get far enough to differ
             history.note_spread(candidates, optimizer.n_evaluations)
         share = np.count_nonzero(optimizer.modified) / len(errors)
         history.note_generation(optimizer.n_evaluations, share, optimizer.step_size or np.nan)
@@ -214,20 +224,20 @@ class Start:
 
     def go_on(self) -> None:
         """Polish on, with more patience."""
-        self._stall, self.reason = SLOW, ""
+        self.stall, self.reason = SLOW, ""
         self._look_ahead()
 
     def _polish(self, polisher: Polisher) -> None:
         polisher.step()
         self._note_polish(polisher)
-        self._recent = [*self._recent[-self._patience.slow[1] :], polisher.error]
+        self.recent = np.append(self.recent[-self._patience.slow[1] :], polisher.error)
 
     @property
     def _has_stalled(self) -> bool:
-        if not self._stall:
+        if not self.stall:
             return False
-        share, n = self._patience.slow if self._stall == SLOW else self._patience.stalled
-        return len(self._recent) > n and self._recent[-1] > (1 - share) * self._recent[-1 - n]
+        share, n = self._patience.slow if self.stall == SLOW else self._patience.stalled
+        return len(self.recent) > n and bool(self.recent[-1] > (1 - share) * self.recent[-1 - n])
 
     def _note_polish(self, polisher: Polisher) -> None:
         if not self.objective.sets_ridge:  # errors with different ridges cannot be compared
@@ -244,11 +254,11 @@ class Start:
         if self._is_nothing and self.history.error == np.inf:
             return "budget"  # as after a search that found nothing: no other would
         if self._polisher is not None:
-            return self._polisher.reason or (self._stall if self._has_stalled else "")
+            return self._polisher.reason or (self.stall if self._has_stalled else "")
         if self._is_searching:
             return ""
         left = self.max_evaluations - self._n_searched
-        nothing = self.history.error == np.inf and self._random is None
+        nothing = self.history.error == np.inf and self.random is None
         if self.plan.polish == "none" or nothing or left < LEAST:
             stopped = None if self.optimizer is None else self.optimizer.stopped
             return stopped or "budget"
@@ -257,9 +267,9 @@ class Start:
     def _begin_polish(self) -> Polisher:
         most = self._patience.iterations
         if self.objective.sets_ridge:  # errors are not of one kind
-            self._stall, most = NEVER, ITERATIONS
+            self.stall, most = NEVER, ITERATIONS
         self._polisher = self.objective.polisher(
-            self.history.theta if self._random is None else self._random,
+            self.history.theta if self.random is None else self.random,
             max_iterations=most,
             max_evaluations=self.max_evaluations - self._n_searched,
         )
@@ -269,20 +279,16 @@ class Start:
     def found(self) -> Found:
         """What it has found by now; only starts of many are told apart."""
         theta, error = self.history.theta, self.history.error
-        if self.plan.polish == "restarts" or (self.objective.sets_ridge and self._polisher):
+        if self.plan.restarts or (self.objective.sets_ridge and self._polisher):
             found = self.objective.found(theta, error, self.reason, self._polisher)
-            told_apart = self.plan.polish == "restarts" and error < np.inf
+            told_apart = self.plan.restarts and error < np.inf
             return found if told_apart else replace(found, signature=np.empty((0, 0)))
         return Found(theta.copy(), error, error, self.reason)
 
     def state(self) -> State:
         """Everything needed to continue, in arrays and JSON-able values."""
         return {
-            "max_evaluations": self.max_evaluations,
-            "reason": self.reason,
-            "stall": self._stall,
-            "recent": np.array(self._recent),
-            "random": None if self._random is None else self._random.copy(),
+            **taken(self, self._saved),
             "history": self.history.state(),
             "optimizer": None if self.optimizer is None else self.optimizer.state(),
             "polisher": None if self._polisher is None else self._polisher.state(),
@@ -293,14 +299,8 @@ class Start:
         """The start of ``state()``, which goes on bit by bit as if never interrupted."""
         check_kind("start", state, dict, "of state()")
         start, dim = cls.__new__(cls), objective.topology.dim
-        budget = check_count("max_evaluations", state["max_evaluations"], 0)
-        start._prepare(objective, plan, budget)
-        start.reason = str(state["reason"])
-        start._stall = check_choice("the state's stall", state["stall"], STALLS)
-        start._recent = [float(error) for error in state["recent"]]
-        start._random = check_saved("random", state["random"], "D?", {"D": dim})
-        if start._random is not None:
-            check_finite("the state's random", start._random)
+        start._prepare(objective, plan, check_count("budget", state["max_evaluations"], 0))
+        vars(start).update(restored(state, cls._saved, {"D": dim}))
         searched, kind = state["optimizer"], find_method(plan.method).optimizer
         start.optimizer = None if searched is None else kind.from_state(searched)
         if start.optimizer is not None and start.optimizer.dim != dim:
@@ -315,11 +315,13 @@ class Start:
 
     def _check_beginning(self) -> None:
         """A start has a search, or a random vector if its plan says so, or one that was given."""
-        is_given = self.optimizer is None and self._random is None
+        is_given = self.optimizer is None and self.random is None
         if is_given and (self.plan.polish == "none" or self.history.error == np.inf):
             raise ValueError("the state is damaged: there is nothing to begin with.")
-        if self._random is not None and (self.optimizer is not None or not self.plan.is_random):
-            raise ValueError("the state is damaged: a random vector takes the place of a search.")
+        if self.random is not None:
+            check_finite("the state's random", self.random)
+            if self.optimizer is not None or not self.plan.is_random:
+                raise ValueError("the state is damaged: a random vector replaces a search.")
 
 
 def advance(start: Start) -> None:

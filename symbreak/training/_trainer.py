@@ -12,14 +12,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symbreak._support.checks import check_real
+from symbreak._error_bars import NoErrorBarsError, Optimum, error_bars_of
+from symbreak._support.checks import Array, check_real
+from symbreak.inspection import with_scores
 from symbreak.objectives import LeastSquares, Objective
 from symbreak.objectives._least_squares import check_threads
 from symbreak.problems import Problem
-from symbreak.training._agreement import OF_STARTS
 from symbreak.training._basis import Basis
 from symbreak.training._committee import with_committee
-from symbreak.training._error_bars import with_error_bars
 from symbreak.training._last_step import (
     POLISH_SAMPLES,
     apply_last_step,
@@ -30,7 +30,7 @@ from symbreak.training._last_step import (
     what_is_last,
     work_of,
 )
-from symbreak.training._recipe import polish_of, usual_evaluations
+from symbreak.training._recipe import OF_STARTS, polish_of, usual_evaluations
 from symbreak.training._record import Progress, RunRecord
 from symbreak.training._run import UNLIMITED, Run
 from symbreak.training._size import Comparison, sized
@@ -45,6 +45,8 @@ SEARCH_SHARE = 0.5
 MUCH_WORK = 1e9
 #: Seconds of a long max_time that are left for what cannot be cut short; 10 % of a short one.
 RESERVE = 1.0
+#: Optima that error bars are of, at most.
+MAX_MEMBERS = 10
 #: The largest limit in seconds.
 MAX_TIME = 1e9
 
@@ -299,3 +301,46 @@ def _joined(records: list[RunRecord]) -> RunRecord:
         seconds=first.seconds + last.seconds,
         stopped=first.stopped if first.agreement.is_too_few else last.stopped,
     )
+
+
+def with_error_bars(
+    problem: Problem, record: RunRecord, loss: float | None = None, costs: Array | None = None
+) -> RunRecord:
+    """The record with a model that knows its error, its scores and, in regression, how sure it is.
+
+    A committee's error bars are those of its members. A single network's are those of all distinct
+    optima that starts ended in: where these disagree, it is less sure. ``loss`` is the mean squared
+    error on folds of networks that were not trained on them, if it is known; ``costs`` (d,) is what
+    a weight of each input costs of the ridge, if that is not 1.
+    """
+    model, n = record.model, len(record.members)
+    if model is None:
+        return record
+    error = LeastSquares(problem).network_error(model, with_ridge=False)
+    model = replace(model, origin={**model.origin, "error": error})
+    if problem.task == "regression":
+        part = part_of(problem, POLISH_SAMPLES)
+        optima = optima_of(record, others=part is problem)  # else others had all samples
+        shares = np.full(n, 1 / n) if n > 1 else None
+        try:
+            total = problem.train.total_weight
+            bars = error_bars_of(part, optima, shares, total_weight=total, costs=costs)
+            model = replace(model, error_bars=bars if loss is None else bars.no_less_than(loss))
+        except NoErrorBarsError as reason:
+            model = replace(model, origin={**model.origin, "no_error_bars": str(reason)})
+    model = with_scores(model, problem)
+    return record.with_model(model) if n < 2 else replace(record, model=model)
+
+
+def optima_of(record: RunRecord, *, others: bool = True) -> list[Optimum]:
+    """Networks that speak for a model: its members, or itself and, if asked for, the others.
+
+    Where the last step has chosen a larger ridge, the network that it began with is another one.
+    """
+    optima = [Optimum(one.theta, one.output_weights, record.alpha) for one in record.members]
+    if others and len(optima) == 1:
+        own = optima[0].theta
+        ends = [end for end in record.ends() if not np.array_equal(end.theta, own)]
+        optima += [Optimum(end.theta, end.output_weights, end.alpha) for end in ends]
+        return optima[:MAX_MEMBERS]
+    return optima

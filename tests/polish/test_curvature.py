@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
 
 from symbreak import LeastSquares
-from symbreak._polish import _step_kernels
-from symbreak._polish._curvature import Curvature
-from symbreak._polish._polisher import Polisher
+from symbreak._polish import _steps
+from symbreak._polish._polisher import Curvature, Polisher
 from tests.papers import paper_problem
 from tests.states import through_json
 from tests.strategies import seeds
@@ -45,7 +44,7 @@ def test_what_is_learnt_explains_the_change_of_the_gradient(seed, dim):
     )
     change = symmetric(rng, dim) @ step
     lower = np.tril(S)
-    _step_kernels.learn_curvature(lower, step, change, np.tril(G))
+    _steps.learn_curvature(lower, step, change, np.tril(G))
     after = lower + np.tril(lower, -1).T
     scale = np.abs(learnt(S, step, change, G)).max()
     np.testing.assert_allclose(after, learnt(S, step, change, G), atol=1e-9 * scale)
@@ -55,8 +54,8 @@ def test_what_is_learnt_explains_the_change_of_the_gradient(seed, dim):
 def test_nothing_is_learnt_from_a_step_along_which_the_slope_falls():
     S = np.tril(symmetric(np.random.default_rng(0), 4))
     before, step = S.copy(), np.ones(4)
-    _step_kernels.learn_curvature(S, step, -step, np.eye(4))
-    _step_kernels.learn_curvature(S, 0 * step, step, np.eye(4))
+    _steps.learn_curvature(S, step, -step, np.eye(4))
+    _steps.learn_curvature(S, 0 * step, step, np.eye(4))
     assert (before == S).all()
 
 

@@ -16,11 +16,11 @@ import symbreak
 from symbreak import LeastSquares, Problem, Topology, load_problem, train
 from symbreak._activations import ACTIVATIONS
 from symbreak._polish import _products as products
-from symbreak._polish import _step_kernels
+from symbreak._polish import _steps
 from symbreak._polish._evidence import EvidencePolisher, evidence_of
-from symbreak._polish._large import Dense, Dual, damped_step
 from symbreak._polish._linearisation import Linearisation, jacobian_cost
 from symbreak._polish._polisher import Polisher
+from symbreak._polish._steps import Dense, Dual, large_step
 from symbreak.models import Model
 from tests import reference_polish
 from tests.papers import paper_problem
@@ -240,7 +240,7 @@ def test_a_step_out_of_the_ball_ends_at_the_best_point_of_its_sphere():
     J, g, theta = rng.normal(size=(9, 6)), 30 * rng.normal(size=6), rng.normal(size=6)
     G, damping, ridge, radius = J.T @ J, 0.1, np.array([0.2, 0.2, 0.02, 0.2, 0.2, 0.02]), 3.0
     v = np.empty(6)
-    fall = _step_kernels.damped_step(theta, G, g, ridge, damping, radius, v)
+    fall = _steps.damped_step(theta, G, g, ridge, damping, radius, v)
     assert np.linalg.norm(v) == pytest.approx(radius, rel=1e-6)
     d = v - theta
     diagonal = G.diagonal() + ridge
@@ -513,7 +513,7 @@ def test_products_by_tiles_are_those_of_numpy_with_any_ends(D, n):
     products.add_products(panels, B, D, H)
     np.testing.assert_allclose(H, 1 + Q @ B[:D].T, rtol=1e-12, atol=1e-12)
 
-    columns = np.zeros((samples // products.LANES, n, products.LANES))
+    columns = products.column_panels(n, samples)
     products.pack_columns(Q, columns)
     weights, out = rng.normal(size=(products.ROWS, n)), np.empty((products.ROWS, samples))
     products.combine(weights, 0, columns, out)
@@ -529,14 +529,14 @@ def test_the_step_of_a_large_network_is_that_of_a_small_one(K, radius):
     J, theta, r = rng.normal(size=(K, D)), rng.normal(size=D) / 2, rng.normal(size=K)
     ridge, damping, G, g = rng.uniform(0.1, 1, size=D), 0.1, J.T @ J, J.T @ r
     small = np.empty(D)
-    fall = _step_kernels.damped_step(theta, np.tril(G), g, ridge, damping, radius, small)
+    fall = _steps.damped_step(theta, np.tril(G), g, ridge, damping, radius, small)
     for here in (Dense(np.tril(G)), Dual(J)):
-        trial, promised = damped_step(theta, here, g, ridge, damping, radius)
+        trial, promised = large_step(theta, here, g, ridge, damping, radius)
         assert trial == pytest.approx(small, rel=1e-8)
         assert promised == pytest.approx(fall, rel=1e-8)
         assert here.diagonal == pytest.approx(G.diagonal())
     singular = np.zeros((D, D))
-    assert damped_step(theta, Dense(singular), g, 0 * ridge, damping, radius)[1] < 0
+    assert large_step(theta, Dense(singular), g, 0 * ridge, damping, radius)[1] < 0
 
 
 @pytest.mark.parametrize(("K", "n_outputs"), [(200, 1), (200, 2), (40, 1), (15, 2)])

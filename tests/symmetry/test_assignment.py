@@ -11,9 +11,8 @@ from symbreak.symmetry import (
     ProximityBreaking,
     replicas,
 )
-from symbreak.symmetry._assignment import assign, scratch_for
 from symbreak.symmetry._breaking import MAX_STEPS
-from symbreak.symmetry._chain import choices, plan, safe_radius
+from symbreak.symmetry._nearest import assign, choices, plan, safe_radius, scratch_for
 from tests.strategies import KINDS, seeds, topologies
 
 ENUMERABLE = topologies(max_layers=4, max_width=6, max_replicas=1_000_000, kinds=KINDS)

@@ -12,8 +12,16 @@ import pytest
 from symbreak import LeastSquares, Model, load_problem, train
 from symbreak.objectives._base import Found
 from symbreak.training import Run
-from symbreak.training._agreement import ERROR, Agreement, agreement, bound, label_optima
-from symbreak.training._recipe import luby, make_plan, patience
+from symbreak.training._recipe import (
+    ERROR,
+    Agreement,
+    agreement,
+    bound,
+    label_optima,
+    luby,
+    make_plan,
+    patience,
+)
 from symbreak.training._start import run_start
 from tests.papers import paper_problem
 from tests.polishing import searched

@@ -262,7 +262,7 @@ def test_counts_and_time_survive_an_interruption(problem):
     run = Run(problem, "CMA-ES-SB", max_evaluations=2_000)
     run.step()
     run._running[0].optimizer.counters |= {"repairs": 3, "bounded": 4, "nonfinite": 5}
-    run._seconds = 100.0
+    run.seconds = 100.0
     other = Run.from_state(problem, run.state())
     other.step()
     record = other.record()

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from symbreak._support.words import how_to_install
+from symbreak._support.words import few, how_to_install
 
 try:
     from sklearn.utils.validation import check_is_fitted, validate_data  # since 1.6
@@ -60,10 +60,10 @@ from symbreak.inspection import is_constant, relevance
 from symbreak.methods import find_method
 from symbreak.models import Model
 from symbreak.problems import Problem
-from symbreak.problems._cells import is_plain, short
+from symbreak.problems._data import named_columns, warn_of_outliers
 from symbreak.problems._encoding import Encoding
-from symbreak.problems._outliers import named_columns, warn_of_outliers
 from symbreak.problems._problem import Task
+from symbreak.problems._tables import SHOWN, is_plain
 from symbreak.training import RunRecord, train
 from symbreak.training._last_step import log_loss, n_effective_parameters
 from symbreak.training._size import what_takes_long
@@ -292,7 +292,7 @@ class EvolvedNetwork(BaseEstimator):
             return None
         encoding = Encoding.learn(columns, levels, like=before)
         if encoding.left_out:
-            said = "; ".join(short([f"{name} {why}" for name, why in encoding.left_out.items()]))
+            said = few([f"{name} {why}" for name, why in encoding.left_out.items()], SHOWN, "; ")
             warnings.warn(f"Columns that are left out: {said}.", stacklevel=6)
         return encoding
 

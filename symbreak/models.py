@@ -36,12 +36,12 @@ from symbreak._support.checks import (
     shown,
 )
 from symbreak._support.frames import take_columns
+from symbreak._support.words import few
 from symbreak._support.writing import write_text
 from symbreak.network import hidden_outputs, mean_square
 from symbreak.problems import Dataset, Scaling
-from symbreak.problems._cells import short
 from symbreak.problems._encoding import Coded, Encoding
-from symbreak.problems._problem import Task, label_array
+from symbreak.problems._problem import Task, check_units, label_array
 from symbreak.topology import Topology, check_solved
 
 __all__ = ["Model"]
@@ -107,15 +107,8 @@ class Model:
         self._check_shape("output_weights", self.output_weights, (net.hidden[-1] + bias, q))
         if self.ranges is not None:
             self._check_shape("ranges", self.ranges, (2, net.n_inputs))
-        for name, n in (("inputs", net.n_inputs), ("targets", q)):
-            scaling = check_kind(name, getattr(self, name), Scaling, "Scaling(mean, scale)")
-            self._check_shape(f"{name}.mean", scaling.mean, (n,))
+        check_units(self)
         self._check_classes()
-        for name, n in (("feature_names", net.n_inputs), ("target_names", q)):
-            names = check_kind(name, getattr(self, name), tuple, "of strings")
-            different = all(isinstance(word, str) for word in names) and len(set(names))
-            if len(names) not in (0, n) or different != len(names):
-                raise ValueError(f"{name} must be {n} different names or none, got {shown(names)}.")
         check_kind("origin", self.origin, Mapping, "a dictionary")  # type: ignore[type-abstract]
         if self.encoding is not None:
             check_kind("encoding", self.encoding, Encoding, "as Encoding.learn makes")
@@ -312,9 +305,8 @@ class Model:
         new = [i for i, name in enumerate(theirs) if name in ours]
         old = [ours.index(theirs[i]) for i in new]
         if not new:
-            few = ", ".join(short(ours))
             raise ValueError(
-                f"the model has inputs {few}, none of which is among those of the data."
+                f"the model has inputs {few(ours)}, none of which is among those of the data."
             )
         layer, n = self.topology.layers(self.theta)[0], len(inputs.mean)
         scale, mean = self.inputs.scale[old], self.inputs.mean[old]

@@ -229,7 +229,11 @@ def test_a_message_about_many_columns_is_short():
         (regressor, {"theta": np.zeros(5)}, r"theta must have shape \(6,\) for a 2-2-1"),
         (regressor, {"theta": np.full(6, np.nan)}, "theta must be finite"),
         (regressor, {"output_weights": np.zeros((4, 1))}, "output_weights must have shape"),
-        (regressor, {"inputs": Scaling.identity(3)}, r"inputs.mean must have shape \(2,\)"),
+        (
+            regressor,
+            {"inputs": Scaling.identity(3)},
+            "inputs must be a Scaling of 2 columns, got 3",
+        ),
         (regressor, {"task": "clustering"}, "unknown task 'clustering'"),
         (regressor, {"output": "relu"}, "unknown output 'relu'"),
         (regressor, {"output": "softmax"}, "must be 'linear', got 'softmax'"),

@@ -33,7 +33,7 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def few(names: Sequence[str], limit: int = 8) -> str:
+def few(items: Sequence[Any], limit: int = 8, by: str = ", ") -> str:
     """``a, b and 7 more``: the first of many names."""
-    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+    more = f" and {len(items) - limit:,} more" if len(items) > limit else ""
+    return by.join(map(str, items[:limit])) + more

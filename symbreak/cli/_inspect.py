@@ -35,9 +35,8 @@ from symbreak.inspection import (
 )
 from symbreak.models import Model
 from symbreak.problems import Dataset, Problem
-from symbreak.problems._cells import text_of
 from symbreak.problems._files import default_targets
-from symbreak.problems._tables import Table, check_known
+from symbreak.problems._tables import Table, check_known, text_of
 
 #: More rows, or longer strings, are not read.
 MAX_INPUTS, MAX_TEXT = 20, 40

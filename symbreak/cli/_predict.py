@@ -33,8 +33,7 @@ from symbreak.cli._console import (
 )
 from symbreak.models import Model, check_coverage
 from symbreak.problems import read_table
-from symbreak.problems._cells import to_floats
-from symbreak.problems._tables import Table, check_known
+from symbreak.problems._tables import Table, check_known, to_floats
 
 #: Samples that go through the network at a time.
 BLOCK = 2**16

@@ -8,7 +8,7 @@ from typing import Any
 from symbreak._support.checks import Array, check_flag
 from symbreak.export._parts import check_model, directions_of, facts, rows_of
 from symbreak.models import Model
-from symbreak.problems._cells import MISSING_LABELS
+from symbreak.problems._tables import MISSING_LABELS
 
 
 def to_python(model: Model, std: bool = False) -> str:

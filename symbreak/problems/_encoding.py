@@ -15,14 +15,15 @@ import numpy as np
 
 from symbreak._support.checks import Array, check_width, shown
 from symbreak._support.frames import choose_columns, column_labels
-from symbreak.problems._cells import (
+from symbreak._support.words import few
+from symbreak.problems._tables import (
     PATTERNS,
+    SHOWN,
     Column,
     MixedZonesError,
     days_of,
     numbers_of,
     plain,
-    short,
     text_of,
     texts_of,
 )
@@ -106,7 +107,7 @@ class Coded:
             others = ", others together" if self.rare else ""
             words.append(f"{len(self.levels)} levels{others}")
         elif self.kind == "ordered":
-            words.append(f"{' < '.join(short(self.levels))} as 0, 1, ...")
+            words.append(f"{few(self.levels, SHOWN, ' < ')} as 0, 1, ...")
         elif self.kind == "date":
             cycles = ["year" if period == YEAR else "day" for period in self.periods]
             words.append(" and ".join(["days since 1970", *(f"time of {c}" for c in cycles)]))
@@ -181,7 +182,7 @@ class Encoding:
             else:
                 left_out[name] = found
         if not learned:
-            said = "; ".join(short([f"{name} {why}" for name, why in left_out.items()]))
+            said = few([f"{name} {why}" for name, why in left_out.items()], SHOWN, "; ")
             raise ValueError(f"no column is left for the inputs: {said}.")
         return cls(tuple(learned), left_out)
 
@@ -224,7 +225,7 @@ class Encoding:
         pairs = zip(self.columns, self._cells(table), strict=True)
         found = [column.codes(cells) for column, cells in pairs]
         new = {one.name: levels for one, (_, levels) in zip(self.columns, found, strict=True)}
-        if unseen := [f"{name} {', '.join(short(some))}" for name, some in new.items() if some]:
+        if unseen := [f"{name} {few(some, SHOWN)}" for name, some in new.items() if some]:
             warnings.warn(
                 f"Rare, or not seen in training: {'; '.join(unseen)}; counted with the other "
                 "levels, or as the most frequent one where training had no others.",
@@ -234,7 +235,7 @@ class Encoding:
         pairs = zip(self.columns, np.isnan(codes).T, strict=True)
         if gaps := [column.name for column, lost in pairs if lost.any() and not column.missing]:
             warnings.warn(
-                f"Missing values where training had none: {', '.join(short(gaps))}; filled with "
+                f"Missing values where training had none: {few(gaps, SHOWN)}; filled with "
                 "the median, or the most frequent level.",
                 stacklevel=4,
             )
@@ -269,7 +270,7 @@ class Encoding:
         if len(columns) != n:
             raise ValueError(
                 f"X must be a frame, columns by name, or rows with the {n} cells of "
-                f"{', '.join(short(self.names))}."
+                f"{few(self.names, SHOWN)}."
             )
         return columns
 

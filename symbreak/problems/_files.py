@@ -18,12 +18,12 @@ from symbreak._support.checks import (
     shown,
 )
 from symbreak._support.random import stream
-from symbreak.problems._cells import is_number, kind_of, short
+from symbreak._support.words import few
+from symbreak.problems._data import warn_of_outliers
 from symbreak.problems._encoding import Encoding
-from symbreak.problems._outliers import warn_of_outliers
 from symbreak.problems._problem import Problem, Task
 from symbreak.problems._readers import read_table
-from symbreak.problems._tables import Table, check_known
+from symbreak.problems._tables import SHOWN, Table, check_known, is_number, kind_of
 
 #: Integers with more different values than this are measured or counted, not classes.
 MAX_CLASSES = 20
@@ -282,6 +282,6 @@ def _check_training(classes: NDArray[Any], quotas: IntArray) -> None:
     if lost := [str(label) for label in classes[quotas[:, 0] == 0]]:
         raise ValueError(
             "training needs rows of every class, but validation and test take all that there are "
-            f"of {', '.join(short(lost))}; take smaller shares, add rows of these, or leave them "
+            f"of {few(lost, SHOWN)}; take smaller shares, add rows of these, or leave them "
             "out."
         )

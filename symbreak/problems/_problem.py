@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -26,9 +26,15 @@ from symbreak._support.checks import (
     unknown,
 )
 from symbreak._support.frames import column_names, take_columns
-from symbreak.problems._data import Dataset, Scaling, merge_samples, sample_weights
+from symbreak.problems._data import (
+    Dataset,
+    Scaling,
+    merge_samples,
+    named_columns,
+    sample_weights,
+    warn_of_outliers,
+)
 from symbreak.problems._encoding import Encoding
-from symbreak.problems._outliers import named_columns, warn_of_outliers
 from symbreak.topology import Topology, check_solved
 
 Task = Literal["regression", "autoencoding", "classification"]
@@ -115,16 +121,13 @@ class Problem:
         check_kind("output_shift", self.output_shift, bool, "True or False")
         if not isinstance(self.alpha, str) or self.alpha != "auto":
             check_real('alpha (or "auto")', self.alpha, 0, MAX_ALPHA)
-        _check_names("feature_names", self.feature_names, self.topology.n_inputs)
-        _check_names("target_names", self.target_names, self.topology.n_outputs)
         _check_population_sizes(self.population_size)
         if self.max_evaluations is not None:
             check_count("max_evaluations", self.max_evaluations, 1)
         for part in ("train", "validation", "test"):
             if part == "train" or getattr(self, part) is not None:
                 _check_dataset(part, getattr(self, part), self.topology)
-        _check_scaling("inputs", self.inputs, self.topology.n_inputs)
-        _check_scaling("targets", self.targets, self.topology.n_outputs)
+        check_units(self)
         n_classes = self.topology.n_outputs if self.task == "classification" else 0
         if not isinstance(self.classes, tuple) or len(self.classes) != n_classes:
             raise ValueError(
@@ -204,55 +207,57 @@ class Problem:
             if setting not in known:
                 raise unknown("setting of a problem", setting, known)
         names = column_names(X), column_names(y)
-        first_X, first_y, _ = _samples("train", (X, y), labels, names)
+        X, y, w = _samples("train", (X, y, weights), labels, names)
         if name_outliers:
-            columns = named_columns(first_X, names[0], "x")
+            columns = named_columns(X, names[0], "x")
             if labels is None:
-                columns |= named_columns(first_y, names[1], "y")
+                columns |= named_columns(y, names[1], "y")
             warn_of_outliers(columns)
-        w = None if weights is None else sample_weights(weights, len(first_X))
         counts = None
         if merge:
-            rows, w, counts = merge_samples(first_X, first_y, w)
-            first_X, first_y = (np.ascontiguousarray(a[rows]) for a in (first_X, first_y))
-            inputs = Scaling.fit_in_place(first_X, w)
+            rows, w, counts = merge_samples(X, y, w)
+            X, y = (np.ascontiguousarray(a[rows]) for a in (X, y))
+        X, inputs = _normalised(X, w, in_place=merge)
+        if labels is None:
+            y, targets = _normalised(y, w, in_place=merge)
         else:
-            inputs = Scaling.fit(first_X, w)
-            first_X = inputs(first_X)
-        if labels is not None:
-            first_y = _one_hot(first_y, labels)
-            targets = Scaling.identity(first_y.shape[1])
-        elif merge:
-            targets = Scaling.fit_in_place(first_y, w)
-        else:
-            targets = Scaling.fit(first_y, w)
-            first_y = targets(first_y)
-
-        def part(name: str, given: Sequence[Any] | None) -> Dataset | None:
-            if given is None:
-                return None
-            X, y, w = _samples(name, given, labels, names)
-            y = y if labels is None else _one_hot(y, labels)
-            if X.shape[1] != first_X.shape[1] or y.shape[1] != first_y.shape[1]:
-                raise ValueError(
-                    f"{name} must have the columns of the training set, X (K, {first_X.shape[1]}) "
-                    f"and y (K, {first_y.shape[1]}), got {X.shape} and {y.shape}."
-                )
-            return Dataset(inputs(X), targets(y), w)
-
-        sizes = (first_X.shape[1], *_sizes(hidden), first_y.shape[1])
-        return cls(
+            y, targets = _one_hot(y, labels), Scaling.identity(len(labels))
+        made = cls(
             name,
-            Topology(sizes, find_activation(activation)),
+            Topology((X.shape[1], *_sizes(hidden), y.shape[1]), find_activation(activation)),
             task,
-            Dataset(first_X, first_y, w, counts),
-            part("validation", validation),
-            part("test", test),
+            Dataset(X, y, w, counts),
             inputs=inputs,
             targets=targets,
             classes=() if labels is None else tuple(labels.tolist()),
             **{"feature_names": names[0], "target_names": names[1], **settings},
         )
+        part = partial(made._part, labels=labels, names=names)
+        return replace(made, validation=part("validation", validation), test=part("test", test))
+
+    def _part(
+        self, part: str, given: Sequence[Any] | None, labels: np.ndarray | None, names: Any
+    ) -> Dataset | None:
+        """Other samples, normalised like the training set."""
+        if given is None:
+            return None
+        X, y, w = _samples(part, given, labels, names)
+        y = y if labels is None else _one_hot(y, labels)
+        d, q = self.topology.n_inputs, self.topology.n_outputs
+        if X.shape[1] != d or y.shape[1] != q:
+            raise ValueError(
+                f"{part} must have the columns of the training set, X (K, {d}) and y (K, {q}), "
+                f"got {X.shape} and {y.shape}."
+            )
+        return Dataset(self.inputs(X), self.targets(y), w)
+
+
+def _normalised(values: Array, weights: Array | None, in_place: bool) -> tuple[Array, Scaling]:
+    """Values (K, n) and how they were scaled: in place column by column, else all at once."""
+    if in_place:
+        return values, Scaling.fit_in_place(values, weights)
+    scaling = Scaling.fit(values, weights)
+    return scaling(values), scaling
 
 
 #: Fields of a problem that ``from_arrays`` finds itself.
@@ -282,17 +287,21 @@ def _check_dataset(part: str, data: Dataset, topology: Topology) -> None:
             )
 
 
-def _check_scaling(name: str, scaling: Scaling, n: int) -> None:
-    check_kind(name, scaling, Scaling, "Scaling(mean, scale)")
-    if len(scaling.mean) != n:
-        raise ValueError(f"{name} must be a Scaling of {n} columns, got {len(scaling.mean)}.")
-
-
-def _check_names(name: str, names: object, n: int) -> None:
-    if not isinstance(names, tuple) or not all(isinstance(word, str) for word in names):
-        raise ValueError(f"{name} must be a tuple of strings, got {shown(names)}.")
-    if len(names) not in (0, n) or len(set(names)) < len(names):
-        raise ValueError(f"{name} must be {n} different names or none, got {shown(names)}.")
+def check_units(owner: Any) -> None:
+    """Raise unless scalings and names of a problem or model are those of its inputs and outputs."""
+    net = owner.topology
+    for kind, n in (("input", net.n_inputs), ("target", net.n_outputs)):
+        scaling = check_kind(
+            f"{kind}s", getattr(owner, f"{kind}s"), Scaling, "Scaling(mean, scale)"
+        )
+        if len(scaling.mean) != n:
+            raise ValueError(f"{kind}s must be a Scaling of {n} columns, got {len(scaling.mean)}.")
+        name = "feature_names" if kind == "input" else "target_names"
+        names = getattr(owner, name)
+        if not isinstance(names, tuple) or not all(isinstance(word, str) for word in names):
+            raise ValueError(f"{name} must be a tuple of strings, got {shown(names)}.")
+        if len(names) not in (0, n) or len(set(names)) < len(names):
+            raise ValueError(f"{name} must be {n} different names or none, got {shown(names)}.")
 
 
 def _check_population_sizes(sizes: object) -> None:
@@ -329,7 +338,7 @@ def _samples(
         raise ValueError(
             f"{part} X and y must have the same number K of samples, got {len(X)} and {len(y)}."
         )
-    weights = given[2] if len(given) == 3 else None
+    weights = None if len(given) == 2 or given[2] is None else given[2]
     return X, y, None if weights is None else sample_weights(weights, len(X), part)
 
 

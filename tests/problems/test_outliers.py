@@ -9,7 +9,7 @@ import pytest
 
 from symbreak import Problem
 from symbreak.problems import read_problem
-from symbreak.problems._outliers import outliers
+from symbreak.problems._data import outliers
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(50, 10, size=(60, 2)), RNG.normal(20, 5, size=60)

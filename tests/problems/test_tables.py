@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symbreak.problems import _readers, _tables, read_table
+from symbreak.problems import _tables, _text, read_table
 
 EXPECTED = np.array([[1.5, 2, -3e-5], [4, 5.25, 6]])
 
@@ -95,8 +95,7 @@ def test_all_formats_give_the_same_table(tmp_path):
         ("# one\na,b\n1,2\n", "by ',', 1 line of comments skipped", ["1", "2"]),
         ("# one\n\n# two\n1,2\n", "no header, 2 lines of comments skipped", ["1", "2"]),
         ("# one\n#id,b\n1,2\n", "names in a comment, 1 line of comments skipped", ["1", "2"]),
-        ("sep=;\na;b\n1;2\n", "by ';' as its first line says", ["1", "2"]),
-        ("sep=|\n1;5|2;5\n3;5|4;5\n", "by '|' as its first line says", ["3;5", "4;5"]),
+        ("sep=;\na;b\n1;2\n", "by ';'", ["1", "2"]),
     ],
 )
 def test_delimiter_and_header_are_recognised_and_told(tmp_path, content, form, row):
@@ -171,7 +170,7 @@ def test_columns_of_booleans_are_numbers_as_in_parquet(tmp_path):
         ("a,b\nTrue,3\nyes,4\n", r"but column 'a' has text in row 3 \('yes'\)\. "),
         ("a,b\nTrue,3\n,4\n", r"but column 'a' has missing values in row 3\. "),
         ("a,b\nTrue,3\nFalse,x\n", r"but column 'b' has text in row 3 \('x'\)\. "),
-        ("a,b\nx,1\ny,1\nz,1\nw,1\nv,1\n", r"text in row 2 \('x'\), .* \('z'\), 2 more"),
+        ("a,b\nx,1\ny,1\nz,1\nw,1\nv,1\n", r"text in row 2 \('x'\), .* \('z'\) and 2 more"),
         ("a,b\n1_000,2\n", r"numbers with separators in row 2 \('1_000'\)"),
         ('a,b\n"1,000",2\n', "numbers with separators"),
         ("a;b\n1.000,5;2\n", "numbers with separators"),
@@ -191,7 +190,6 @@ def test_columns_of_booleans_are_numbers_as_in_parquet(tmp_path):
         ("\n\n", "at least one sample, got nothing"),
         ("# a\n\n#b\n", "at least one sample, got only comments"),
         ("# a\na,b\n", "at least one sample, got only that"),
-        ("sep=:\na:b\n1:2\n", r"begins with sep=:, but .* one of ';', tabs, '\|', ',', blanks"),
         ('# a\n# b\na,b\n"1,2\n', "row 4: bad CSV"),
         ("# Gr\u00f6\u00dfe\na,b\n1,2\n".encode("latin-1"), "not text in UTF-8"),
         ('a,b\n"1,2\n', "bad CSV"),
@@ -245,7 +243,7 @@ def test_an_archive_that_says_it_is_larger_than_it_is_allocates_nothing(tmp_path
 
 
 def test_files_that_expand_without_end_are_refused(tmp_path, monkeypatch):
-    for module in (_readers, _tables):
+    for module in (_text, _tables):
         monkeypatch.setattr(module, "MAX_BYTES", 2**20)
     for line in (b"0", b"1,2\n", b"\n", b'"\n",'):
         bomb = written(tmp_path, gzip.compress(b"a,b\n" + line * 2**20), "a.csv.gz")
@@ -319,13 +317,14 @@ def test_arrays_are_read_by_name_and_in_any_order(tmp_path):
     assert table.targets == ("y1", "y2")
     assert np.array_equal(table.numbers(["x1", "x2", "x3"]), X)
     kinds = np.array([b"red", "gr\u00fcn".encode()])
-    np.savez(path, x=np.arange(2.0), kind=kinds, gap=np.array(["a", ""]), bad=[b"red", b"\xff"])
+    np.savez(path, x=np.arange(2.0), kind=kinds, gap=np.array(["a", ""]))
     table = read_table(path)
     assert table.labels("kind").tolist() == ["red", "gr\u00fcn"]
     with pytest.raises(ValueError, match="missing values in row 2"):
         table.labels("gap")
-    with pytest.raises(ValueError, match="column 'bad' is not text in UTF-8"):
-        table.labels("bad")
+    np.savez(path, bad=[b"red", b"\xff"])
+    with pytest.raises(ValueError, match=r"plain arrays .*'utf-8' codec can't decode"):
+        read_table(path)
     np.savez(path, X=np.zeros((2, 20_001)), y=np.zeros(2))
     with pytest.raises(ValueError, match=r"has 20,002 columns, more than 20,000"):
         read_table(path)

@@ -3,9 +3,25 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from symbreak import LeastSquares, Model, Run
+import numpy as np
+
+from symbreak import LeastSquares, Model, Run, Topology
 from symbreak._polish._evidence import EvidencePolisher
 from symbreak._polish._polisher import Polisher
+from tests.papers import paper_problem
+
+
+def make_problem(net, *, K=60, seed=0, weights=False, **options):
+    """A problem of random data."""
+    rng = np.random.default_rng(seed)
+    topology = Topology.parse(net) if isinstance(net, str) else net
+    X = rng.normal(size=(K, topology.n_inputs))
+    y = np.sin(X @ rng.normal(size=(topology.n_inputs, topology.n_outputs)))
+    y += 0.1 * rng.normal(size=y.shape)
+    if weights:
+        options["weights"] = rng.uniform(0.2, 3, size=K)
+    layers = {"hidden": topology.hidden, "activation": topology.activation}
+    return paper_problem(X, y, **layers, **options)
 
 
 def polish(start, problem, **options):

@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -246,3 +247,51 @@ def test_an_awkward_value_gets_an_error_in_words_or_a_right_answer(
         warnings.simplefilter("error")
         function(*arguments, **named)  # which is right
     assert complaints(function, arguments, named) == {}
+
+
+def parts(state):
+    """Paths to all that a nested state is made of."""
+    for name, value in state.items():
+        yield (name,)
+        yield from ((name, *path) for path in (parts(value) if isinstance(value, dict) else ()))
+
+
+def with_part(state, path, value):
+    """The state with something else in one place."""
+    name, *rest = path
+    return {**state, name: with_part(state[name], rest, value) if rest else value}
+
+
+def searching(method):
+    optimizer = make_optimizer(method, NET, population_size=8)
+    going_on(lambda: optimizer)()
+    return optimizer.state(), lambda state: going_on(Optimizer.from_state)(state)
+
+
+def polishing(alpha):
+    """A training in the middle of a polish, with starts behind it."""
+    problem = replace(PROBLEM, alpha=alpha)
+    run = Run(problem, max_evaluations=10**6)
+    while run.progress.n_starts == 0 or run.state()["start"]["polisher"] is None:
+        run.step()
+
+    def goes_on(state):
+        Run.from_state(problem, state).step()
+
+    return run.state(), goes_on
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [(searching, name) for name in ("DE-SB", "CMA-ES", "L-SHADE", "CMA-ES-IPOP")]
+    + [(polishing, alpha) for alpha in (0.1, "auto")],
+)
+def test_a_state_with_any_part_replaced_is_refused_or_goes_on(make, kind):
+    state, goes_on = make(kind)
+    goes_on(state)
+    found = {}
+    for path in parts(state):
+        for name, value in AWKWARD.items():
+            if wrong := complaint(lambda p=path, v=value: goes_on(with_part(state, p, v))):
+                found[path, name] = wrong
+    assert found == {}

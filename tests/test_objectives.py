@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,10 +50,11 @@ def test_errors_do_not_depend_on_the_company_of_a_candidate(problem):
     assert np.array_equal(together, alone)
 
 
-def test_errors_that_are_not_finite_are_infinite_and_zeros_explain_nothing(problem):
+@pytest.mark.parametrize("rescale", ["unit", "none"])
+def test_errors_that_are_not_finite_are_infinite_and_zeros_explain_nothing(problem, rescale):
     population = np.zeros((6, problem.topology.dim))
     population[1, 0], population[2, 3], population[3] = np.nan, np.inf, 1e200
-    errors = LeastSquares(problem)(population)
+    errors = LeastSquares(replace(problem, rescale=rescale))(population)
     assert np.isinf(errors[1:4]).all()
     assert errors[[0, 4, 5]] == pytest.approx(1.0)  # the variance of the targets
 

@@ -87,11 +87,6 @@ def test_constants_are_those_of_the_slow_twin(dim, population_size):
         assert value == pytest.approx(twin[name]), name
 
 
-def test_of_the_papers_methods_only_cma_es_sb_replaces_the_mean():
-    names = [name for name in family("CMA-ES") if METHODS[name].settings.get("replace_mean")]
-    assert names == REPLACING
-
-
 def test_the_damped_step_size_reduces_to_the_ordinary_one_and_damps_both_ways():
     none, some = np.zeros(10), np.full(10, 0.02)
     assert _cmaes_kernels.damped_step_size(2.0, 0.3, none) == pytest.approx(

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from symbreak import DE, METHODS, make_optimizer
+from symbreak import DE, make_optimizer
 from symbreak.optimizers import _de
 from tests import reference_de
 from tests.optimizers.runs import NET, family, landscape, twin_breaking
@@ -50,81 +50,11 @@ def test_generations_are_those_of_the_slow_twin(method):
     assert optimizer.modified.tolist() == modified.tolist()
 
 
-def test_of_the_papers_methods_only_de_sb_inflates():
-    assert [name for name in family("DE") if METHODS[name].settings.get("inflate")] == INFLATING
-
-
-def test_donors_are_distinct_and_uniform():
-    n = 5
-    population = np.array([[10.0**i] for i in range(n)])  # the digits of a trial name its donors
-    counts = {}
-    for u in np.random.default_rng(0).random((500, n, 5)):
-        u[:, 4] = 0.0
-        trials = _de._trials(population, u, np.full(n, 0.5), np.full(n, 0.9))
-        for i in range(n):
-            donors = reference_de.distinct_donors(i, n, *u[i, :3])
-            assert len({i, *donors}) == 4
-            a, b, c = population[list(donors), 0]
-            assert trials[i, 0] == a + 0.5 * (b - c)
-            counts[i, donors] = counts.get((i, donors), 0) + 1
-    assert len(counts) == n * 4 * 3 * 2
-    assert min(counts.values()) > 5
-
-
-def test_crossover_takes_nine_tenths_and_always_one():
-    rng = np.random.default_rng(0)
-    population = rng.normal(size=(200, 50))
-
-    def changed(CR):
-        F, CR = np.full(200, 0.5), np.full(200, CR)
-        return _de._trials(population, rng.random((200, 54)), F, CR) != population
-
-    assert changed(0.9).mean() == pytest.approx(0.9, abs=0.01)
-    assert changed(0.0).sum(axis=1).tolist() == [1] * 200
-    assert changed(1.0).all()
-
-
 def test_more_trials_are_whole_where_the_population_spans_the_space():
     assert DE(10, population_size=39, full_crossover_share="auto").full_crossover_share == 0.5
     assert DE(10, population_size=40, full_crossover_share="auto").full_crossover_share == 0.75
     with pytest.raises(ValueError, match="full_crossover_share"):
         DE(10, population_size=40, full_crossover_share="all")
-
-
-def test_a_share_of_trials_is_whole_and_weights_are_dithered():
-    optimizer = DE(
-        400, population_size=500, seed=0, F=0.5, CR=0.1, full_crossover_share=0.3, dither=0.2
-    )
-    optimizer.tell(optimizer.ask(), np.arange(500.0))
-    changed = (optimizer.ask() != optimizer.population).mean(axis=1)
-    assert (changed == 1).mean() == pytest.approx(0.3, abs=0.05)
-    assert changed[changed < 1].max() < 0.2
-    F, one = [], np.array([[0.0], [1.0], [2.0], [4.0]])  # whatever the donors, F can be read off
-    for seed in range(200):
-        optimizer = DE(1, population_size=4, seed=seed, dither=0.2, initial_population=one)
-        optimizer.tell(one, np.arange(4.0))
-        u = np.random.default_rng(seed).random((4, 5))
-        for i, trial in enumerate(optimizer.ask()[:, 0]):
-            a, b, c = one[list(reference_de.distinct_donors(i, 4, *u[i, :3])), 0]
-            F.append((trial - a) / (b - c))
-    assert 0.3 <= min(F) < 0.31
-    assert 0.69 < max(F) <= 0.7
-
-
-def test_the_error_to_beat_is_inflated_but_never_the_true_error():
-    optimizer = make_optimizer("DE-SB", NET, seed=0, population_size=20)
-    told, inflated = [], 0
-    for _ in range(30):
-        candidates = optimizer.ask()
-        errors = landscape(candidates)
-        told.append(errors.min())
-        optimizer.tell(candidates, errors)
-        assert np.all(optimizer._to_beat >= optimizer.errors)
-        assert np.array_equal(optimizer._to_beat[10:], optimizer.errors[10:])
-        assert optimizer.errors == pytest.approx(landscape(optimizer.population), rel=1e-12)
-        assert optimizer.best.error == min(told)
-        inflated += np.count_nonzero(optimizer._to_beat > optimizer.errors)
-    assert inflated > 0
 
 
 def test_the_inflation_compounds_but_stays_finite():

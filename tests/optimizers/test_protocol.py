@@ -260,46 +260,6 @@ def test_a_state_of_something_else_is_refused():
         DE.from_state(DE(3, population_size=8).state() | {"rng": {"bit_generator": "MT19937"}})
 
 
-@pytest.mark.parametrize(
-    ("method", "name", "value"),
-    [
-        ("DE", "_to_beat", np.zeros(1)),
-        ("DE", "_to_beat", None),
-        ("DE", "population", np.zeros((12, 3))),
-        ("DE", "errors", [1.0] * 12),
-        ("DE", "F", "0.5"),
-        ("DE", "F", float("nan")),
-        ("DE", "inflate", 1),
-        ("DE", "generation", 1.5),
-        ("DE", "population_size", 3),
-        ("DE", "dim", 0),
-        ("DE", "best_theta", np.zeros(2)),
-        ("DE", "topology", "1-5-1"),
-        ("DE", "breaking", "magic"),
-        ("DE", "breaking", None),
-        ("DE", "rng", {"bit_generator": "PCG64", "state": {}}),
-        ("DE", "rng", None),
-        ("DE", "counters", None),
-        ("DE", "max_evaluations", -1),
-        ("DE", "optimizer", "os.system"),
-        ("DE", "optimizer", None),
-        ("CMA-ES", "C", np.zeros((1, 1))),
-        ("CMA-ES", "mean", np.zeros(NET.dim + 1)),
-        ("CMA-ES", "_B", None),
-        ("CMA-ES", "sigma", None),
-        ("CMA-ES", "_asked", np.zeros((12, 1))),
-    ],
-)
-def test_a_state_that_was_tampered_with_is_refused_before_compiled_code_sees_it(
-    method, name, value
-):
-    optimizer = advance(make_optimizer(method, NET, seed=0, population_size=12), 2)
-    state = {**optimizer.state(), "topology": str(NET), "breaking": "proximity"}
-    Optimizer.from_state(state)  # whole
-    with pytest.raises(ValueError, match=r"state|must|unknown"):
-        Optimizer.from_state({**state, name: value})
-
-
 @pytest.mark.parametrize("kind", [np.ndarray, list, "N, D", "", "N 2", 3, [1], None])
 def test_what_cannot_be_saved_is_refused_when_the_class_is_made(kind):
     with pytest.raises(TypeError, match=r"Mine\.saved\['_m'\] must be float, int, .* \"N D\""):

@@ -3,16 +3,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbreak import Topology, load_problem, network
+from symbreak import Topology, network
 from symbreak._activations import ACTIVATIONS
 from symbreak.symmetry import (
-    align,
-    canonical,
-    centroid,
-    distance,
     flip,
     replicas,
-    spread,
     swap,
     symmetries,
 )
@@ -111,26 +106,6 @@ def test_a_neuron_whose_activation_is_not_odd_cannot_be_flipped(activation):
     A = network.hidden_outputs(one, topology, X)
     flipped = network.hidden_outputs(one * [-1, -1, 1, 1], topology, X)
     assert not np.allclose(np.abs(A[:, 0]), np.abs(flipped[:, 0]))
-
-
-@pytest.mark.parametrize("wrong", [None, "1-1-1", (1, 1, 1), load_problem("syn5")])
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda net: flip(np.zeros(2), net, 0, 0),
-        lambda net: swap(np.zeros(2), net, 0, 0, 0),
-        lambda net: replicas(np.zeros(2), net),
-        symmetries,
-        lambda net: align(np.zeros(2), np.zeros(2), net),
-        lambda net: distance(np.zeros(2), np.zeros(2), net),
-        lambda net: centroid(np.zeros((1, 2)), net),
-        lambda net: canonical(np.zeros(2), net),
-        lambda net: spread(np.zeros((1, 2)), np.zeros(2), net),
-    ],
-)
-def test_what_is_no_topology_is_refused(call, wrong):
-    with pytest.raises(ValueError, match="topology must be a Topology, such as"):
-        call(wrong)
 
 
 @pytest.mark.parametrize(

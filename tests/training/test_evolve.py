@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from symbreak import Model, Run, Topology, evolve, train
+from symbreak import Model, Run, Topology, evolve
 from symbreak._activations import ACTIVATIONS
 from symbreak._support.state import load_state, save_state
 from symbreak._support.workers import WorkerProcesses
@@ -78,18 +78,6 @@ def test_an_executor_changes_nothing(workers):
     assert np.array_equal(alone.errors, shared.errors)
 
 
-def test_a_run_goes_on_bit_by_bit():
-    fitness = Fitness(noisy_sphere, NET, noisy=True)
-    whole, parts = (Run(fitness, "CMA-ES-IPOP", max_evaluations=900) for _ in range(2))
-    while not whole.finished:
-        whole.step()
-    while not parts.finished:
-        parts = Run.from_state(fitness, parts.state())
-        parts.step()
-    assert np.array_equal(whole.record().theta, parts.record().theta)
-    assert np.array_equal(whole.record().errors, parts.record().errors)
-
-
 def test_a_run_stops_at_its_target():
     record = evolve(reward, NET, maximize=True, target=-0.9)
     assert record.stopped == "target"
@@ -104,20 +92,6 @@ def test_callbacks_see_the_fitness_in_its_own_sign():
     assert seen[-1].in_words.startswith("fitness -")
 
 
-def test_all_networks_of_a_generation_get_the_same_seed_and_the_next_one_another():
-    seeds = []
-
-    def fitness(network, seed):
-        seeds.append(seed)
-        return 0.0
-
-    judged = Fitness(fitness, NET, noisy=True)
-    for value in (0.1, 0.2):
-        judged(np.full((4, NET.dim), value))
-    assert len(set(seeds[:4])) == len(set(seeds[4:])) == 1
-    assert seeds[0] != seeds[4]
-
-
 def test_the_champion_of_a_noisy_fitness_is_judged_on_fresh_seeds():
     record = evolve(noisy_sphere, NET, noisy=True, max_evaluations=1000)
     true = float(np.sum(record.theta**2))
@@ -125,42 +99,37 @@ def test_the_champion_of_a_noisy_fitness_is_judged_on_fresh_seeds():
     assert record.error < record.fitness  # the luckiest generation
 
 
-def sometimes_bad(network):
-    first = network.theta[0]
-    if first > 0.5:
-        raise ZeroDivisionError("no pole")
-    return math.nan if first < -0.5 else float(network.theta @ network.theta)
-
-
-def test_networks_without_a_fitness_are_counted_and_said():
-    with pytest.warns(UserWarning, match="have no fitness and count as worst"):
-        record = evolve(sometimes_bad, NET, max_evaluations=300)
-    assert record.n_nonfinite > 0
-    assert np.isfinite(record.fitness)
-
-
 class SpeechlessError(Exception):
     def __str__(self):
         raise RuntimeError("no words")
 
 
-def speechless(network):
-    raise SpeechlessError
+def raises(error):
+    raise error
 
 
-@pytest.mark.parametrize(
-    ("fitness", "why"),
-    [(speechless, r"SpeechlessError: <.* failed>"), (lambda network: 10**400, "not finite: inf")],
-)
-def test_a_network_without_a_fitness_ends_no_run_whatever_is_the_matter(fitness, why):
-    with pytest.warns(UserWarning, match=why):
-        record = evolve(fitness, NET, max_evaluations=30)
+BAD = {
+    "an error": (lambda: raises(ZeroDivisionError("no pole")), "ZeroDivisionError: no pole"),
+    "without words": (lambda: raises(SpeechlessError), r".*SpeechlessError: <.* failed>"),
+    "an exit": (lambda: sys.exit(3), "SystemExit: 3"),
+    "no number": (lambda: math.nan, "not finite: nan"),
+    "beyond all floats": (lambda: 10**400, "not finite: inf"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_networks_without_a_fitness_are_counted_and_said_whatever_is_the_matter(name):
+    bad, why = BAD[name]
+    words = f"have no fitness and count as worst; the first one: {why}"
+    with pytest.warns(UserWarning, match=words):
+        record = evolve(lambda n: bad() if n.theta[0] > 0.3 else loss(n), NET, max_evaluations=200)
+    assert 0 < record.n_nonfinite < record.n_evaluations
+    assert np.isfinite(record.fitness)
+    with pytest.warns(UserWarning, match=words):
+        record = evolve(lambda network: bad(), NET, max_evaluations=30)
     assert record.n_nonfinite == record.n_evaluations
-
-
-def test_a_run_ends_at_the_first_error_if_asked():
-    with pytest.raises((ZeroDivisionError, ValueError), match=r"no pole|no fitness"):
-        evolve(sometimes_bad, NET, on_error="raise")
+    with pytest.raises((ZeroDivisionError, SpeechlessError, SystemExit, ValueError)):
+        evolve(lambda network: bad(), NET, on_error="raise")
 
 
 def never_ends(network):
@@ -175,22 +144,6 @@ def test_a_fitness_that_never_ends_is_timed_out_whatever_errors_it_catches():
     with pytest.warns(UserWarning, match="longer than"):
         errors = fitness(np.array([[1.0], [-1.0]]) * np.ones(NET.dim))
     assert errors.tolist() == [np.inf, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("fitness", "options", "words"),
-    [
-        (lambda network: [1, 2], {}, "one number"),
-        (lambda network: "good", {}, "one number"),
-        (lambda network: None, {}, "one number"),
-        (lambda network: 1j, {}, "one number"),
-        (lambda networks: 1.0, {"vectorized": True}, r"shape \(n,\)"),
-        (lambda networks: networks.theta, {"vectorized": True}, r"shape \(n,\).*\], \["),
-    ],
-)
-def test_a_fitness_of_the_wrong_shape_is_refused(fitness, options, words):
-    with pytest.raises(ValueError, match=words):
-        evolve(fitness, NET, **options)
 
 
 def kills(network):
@@ -216,21 +169,6 @@ def test_what_a_fitness_changes_or_prints_changes_no_run(capsys):
     assert capsys.readouterr().out.count("judged") == clean.n_evaluations
 
 
-def test_what_is_no_fitness_is_refused():
-    with pytest.raises(ValueError, match="function of a network"):
-        evolve(3, NET)
-    with pytest.raises(ValueError, match="topology"):
-        evolve(loss)
-
-
-@pytest.mark.parametrize(
-    "begin", [lambda: evolve(loss, NET, executor=3), lambda: train(Fitness(loss, NET), executor=3)]
-)
-def test_what_is_no_executor_is_refused(begin):
-    with pytest.raises(ValueError, match=r"executor must be a concurrent\.futures\.Executor"):
-        begin()
-
-
 @pytest.mark.parametrize("biases", [True, False])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_a_network_says_of_one_observation_what_it_says_of_many(activation, biases):
@@ -244,11 +182,6 @@ def test_a_network_says_of_one_observation_what_it_says_of_many(activation, bias
 def test_a_network_that_lacks_parameters_is_refused(outputs, size):
     with pytest.raises(ValueError, match="parameters, got Topology"):
         Network(np.zeros(size), Topology((2, 3, 1), outputs=outputs))([1.0, 2.0])
-
-
-def test_an_observation_of_the_wrong_size_is_refused():
-    with pytest.raises(ValueError, match=r"shape \(d,\) = \(2,\)"):
-        Network(np.zeros(NET.dim), NET)([1.0, 2.0, 3.0])
 
 
 @pytest.mark.parametrize("method", ["DE", "DE-SB-LA", "L-SHADE"])
@@ -367,28 +300,6 @@ def test_a_time_limit_that_cannot_be_kept_is_said_at_once():
         evolve(loss, NET, timeout=1.0, executor=executor, max_evaluations=100)
 
 
-def test_a_fitness_beyond_all_floats_counts_as_none():
-    def huge(network):
-        return 10**400 if network.theta[0] > 0.3 else loss(network)
-
-    with pytest.warns(UserWarning, match="not finite: inf"):
-        record = evolve(huge, NET, max_evaluations=200)
-    assert np.isfinite(record.fitness)
-
-
-def gives_up(network):
-    if network.theta[0] > 0.3:
-        sys.exit(3)
-    return loss(network)
-
-
-def test_a_simulator_that_exits_has_no_fitness_and_ends_nothing_else():
-    with pytest.warns(UserWarning, match="SystemExit: 3"):
-        record = evolve(gives_up, NET, max_evaluations=100)
-    assert record.n_nonfinite > 0
-    assert np.isfinite(record.fitness)
-
-
 def test_a_function_that_other_processes_cannot_find_is_named_in_a_sentence():
     with (
         WorkerProcesses(1) as executor,
@@ -409,9 +320,23 @@ def test_a_function_that_other_processes_cannot_find_is_named_in_a_sentence():
         (loss, {"topology": NET, "hidden": (3,)}, "hidden cannot be given here: a function needs"),
         (loss, {"topology": NET, "target": math.nan}, "target must be a finite number"),
         (loss, {"topology": NET, "sigma": "wide"}, "sigma must be a finite number"),
+        (
+            loss,
+            {"topology": NET, "executor": 3},
+            "executor must be a concurrent",
+        ),
+        (loss, {}, "topology must be a Topology"),
+        (3, {"topology": NET}, "fitness must be a function of a network"),
+        (lambda network: [1, 2], {"topology": NET}, "one number"),
+        (lambda network: "good", {"topology": NET}, "one number"),
+        (lambda network: None, {"topology": NET}, "one number"),
+        (lambda network: 1j, {"topology": NET}, "one number"),
+        (lambda networks: 1.0, {"topology": NET, "vectorized": True}, r"shape \(n,\)"),
+        (lambda net: net.theta, {"topology": NET, "vectorized": True}, r"shape \(n,\).*\], \["),
+        (lambda network: network(np.zeros(3)), {"topology": NET, "on_error": "raise"}, r"= \(2,\)"),
     ],
 )
-def test_no_option_is_left_out_in_silence(fitness, options, match):
+def test_what_cannot_be_evolved_is_refused_and_no_option_left_out(fitness, options, match):
     with pytest.raises(ValueError, match=match):
         evolve(fitness, max_evaluations=50, **options)
 

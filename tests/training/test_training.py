@@ -154,19 +154,6 @@ def test_same_seed_same_run_with_any_number_of_threads(problem, method):
     assert_same_run(one, three)
 
 
-# those of every method alone are in tests/optimizers/test_protocol.py
-@pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB", "L-SHADE-SB-LA", "auto", "classes"])
-def test_any_number_of_interruptions_changes_nothing(problem, method):
-    if method == "classes":
-        problem, method = two_classes(), "DE-SB"
-    whole = train(problem, method, max_evaluations=1_500, seed=2)
-    run = Run(problem, method, max_evaluations=1_500, seed=2)
-    while not run.finished:
-        run.step()
-        run = Run.from_state(problem, run.state())
-    assert_same_run(whole, run.record())
-
-
 def test_threads_of_blas_and_of_callers_change_nothing():
     X = np.random.default_rng(0).normal(size=(50, 8))
     problem = paper_problem(X, np.sin(X), hidden=(12, 8))
@@ -252,12 +239,6 @@ def test_a_second_ctrl_c_does_not_wait(problem):
         train(problem, "DE", max_evaluations=40_000, callback=impatient)
 
 
-def test_a_state_of_other_data_is_refused(problem):
-    state = Run(problem, "DE", max_evaluations=400).state()
-    with pytest.raises(ValueError, match="the state is of another problem"):
-        Run.from_state(load_problem("syn5", seed=1), state)
-
-
 def test_counts_and_time_survive_an_interruption(problem):
     run = Run(problem, "CMA-ES-SB", max_evaluations=2_000)
     run.step()
@@ -268,26 +249,6 @@ def test_counts_and_time_survive_an_interruption(problem):
     record = other.record()
     assert record.counters == {"nonfinite": 5, "repairs": 3, "bounded": 4}
     assert record.seconds > 100
-
-
-def test_non_finite_errors_are_counted_and_the_rest_goes_on(monkeypatch):
-    X = np.linspace(-1, 1, 30)[:, None]
-    problem = paper_problem(X, np.sin(3 * X), hidden=(3,))
-    run = Run(problem, "DE-SB", max_evaluations=400, population_size=10)
-    honest = LeastSquares.__call__
-
-    def broken(self, population):
-        errors = honest(self, population)
-        errors[::2] = np.inf
-        return errors
-
-    monkeypatch.setattr(LeastSquares, "__call__", broken)
-    while not run.finished:
-        run.step()
-    record = run.record()
-    assert record.n_nonfinite == 200
-    assert np.isfinite(record.errors).all()
-    assert record.errors[-1] < record.errors[0]
 
 
 @pytest.mark.parametrize(

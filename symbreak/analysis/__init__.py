@@ -8,9 +8,14 @@ from symbreak.analysis._statistics import kruskal_wallis, pairwise, summary
 
 try:
     from symbreak.analysis._charts import convergence_chart
-    from symbreak.analysis._data_charts import evolution_chart, problem_chart, training_chart
+    from symbreak.analysis._data_charts import problem_chart, training_chart
     from symbreak.analysis._model_page import write_model_page
-    from symbreak.analysis._network_charts import draws_chart, match_chart, network_chart
+    from symbreak.analysis._network_charts import (
+        draws_chart,
+        evolution_chart,
+        match_chart,
+        network_chart,
+    )
     from symbreak.analysis._report import write_report
     from symbreak.analysis._style import save_chart
 except ModuleNotFoundError as error:

@@ -1,8 +1,9 @@
-"""Pictures of data and of what was found: a problem, its best fit, a training, an evolution."""
+"""Pictures of data and of what was found: a problem, its best fit, and a training."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -30,13 +31,11 @@ from symbreak.analysis._style import (
     switched,
     titled,
 )
-from symbreak.control import Control
 from symbreak.models import Model
 from symbreak.problems import Problem
-from symbreak.topology import Topology
 
-#: Points that a panel holds at most, others are left out evenly; actions of a controller.
-MAX_POINTS, MAX_STEPS = 1_500, 1_000
+#: Points that a panel holds at most, others are left out evenly.
+MAX_POINTS = 1_500
 #: More targets, or classes, do not fit a page.
 MAX_TARGETS, MAX_CLASSES = 4, 30
 #: Labels of an axis are no nearer to each other, in px; those so near to its end do not stand out,
@@ -81,10 +80,10 @@ def _data_and_fit(problem: Problem, model: Model | None) -> Any:
         return _views({"data": X} | ({"network": model.outputs(X)} if model else {}), inputs)
     if X.shape[1] == 2 and y.shape[1] == 1:
         return _fields(X, y, model, inputs, targets[0])
-    if model and X.shape[1] > 1:
-        return predicted_chart(fit_points(model, problem).query("output == 0"), targets[0])
     if model:
         rows = fit_points(model, problem).query("output == 0")
+        if X.shape[1] > 1:
+            return predicted_chart(rows, targets[0])
         return _curve(model, rows, 0, inputs[0], targets[0])
     distance = X[:, 0] if X.shape[1] == 1 else np.linalg.norm(X, axis=1)
     rows = _rounded(x=distance, true=y[:, 0]).assign(set="training")
@@ -126,56 +125,25 @@ def training_chart(
     # cross-entropy, which makes probabilities, comes after the search and is another error
     name = "error of the search" if model.output == "softmax" else "error"
     name = f"{name} with its ridge" if ridge else name
-    last = _progress(evaluations, errors, "convergence", name, "error")
+    last = progress_chart(evaluations, errors, "convergence", name, "error")
     panels += [_sizes(size_path)] if size_path else []
     columns = 3 if len(panels) == 2 else 2  # several targets stand below each other
     chart = alt.concat(*panels, last, columns=columns)
-    return _headed(chart, problem.name, f"{model.topology} network, {model.task}")
+    return headed(chart, problem.name, f"{model.topology} network, {model.task}")
 
 
-def evolution_chart(
-    name: str,
-    evaluations: ArrayLike,
-    fitness: ArrayLike,
-    *,
-    maximize: bool = False,
-    about: str = "",
-    control: Control | None = None,
-    theta: Array | None = None,
-    topology: Topology | None = None,
-) -> alt.TopLevelMixin:
-    """Draw the best fitness so far over evaluations; of a problem of control the states, too.
-
-    Args:
-        name: The heading.
-        evaluations: When the fitness improved.
-        fitness: To what.
-        maximize: Whether higher is better.
-        about: A line below the heading.
-        control: The problem of control, if it was one.
-        theta: A network (D,) whose states are drawn.
-        topology: Of that network.
-    """
-    title = f"fitness, {'higher' if maximize else 'lower'} is better"
-    panels = [_progress(evaluations, fitness, "best so far", title, "fitness")]
-    if control is not None and theta is not None and np.isfinite(theta).all():
-        net = check_kind("topology", topology, Topology, "of theta")
-        panels.append(_states(control, control.episode(theta, net, MAX_STEPS)))
-    return _headed(alt.hconcat(*panels), name, about)
-
-
-def _headed(chart: Any, name: str, about: str) -> alt.TopLevelMixin:
+def headed(chart: Any, name: str, about: str) -> alt.TopLevelMixin:
     """Panels below a heading."""
     heading = alt.TitleParams(name, subtitle=about, anchor="start", offset=12)
     return styled(chart.properties(title=heading))
 
 
-def _progress(evaluations: ArrayLike, values: ArrayLike, title: str, name: str, what: str) -> Any:
+def progress_chart(
+    evaluations: ArrayLike, values: ArrayLike, title: str, name: str, what: str
+) -> Any:
     """The best so far over evaluations; both are vectors of one length, with at least one entry."""
-    at, best = (
-        check_vectors(evaluations, "(n,)", "evaluations"),
-        check_vectors(values, "(n,)", what),
-    )
+    at = check_vectors(evaluations, "(n,)", "evaluations")
+    best = check_vectors(values, "(n,)", what)
     if at.ndim != 1 or at.shape != best.shape or not len(at):
         raise ValueError(
             f"evaluations and their {what} must be vectors of one length, at least 1, got shapes "
@@ -194,25 +162,6 @@ def _progress(evaluations: ArrayLike, values: ArrayLike, title: str, name: str, 
         return chart.encode(y=_y("best", name))
     y = alt.Y("best:Q", title=name, **switched(frame["best"], labelFlush=FLUSH))
     return chart.encode(y=y).add_params(log_switch(what))
-
-
-def _states(control: Control, states: Array) -> Any:
-    """A panel for each number of the state but velocities: metres and degrees over seconds."""
-    seconds = np.arange(len(states)) * control.step
-    shown = [i for i, name in enumerate(control.states) if not name.endswith("'")]
-    rows = []
-    for i in shown:
-        is_angle = control.states[i].startswith("angle")
-        values = np.degrees(states[:, i]) if is_angle else states[:, i]
-        frame = pd.DataFrame({"seconds": seconds, "value": values})
-        last = i == shown[-1]
-        axis = alt.Axis(title="seconds" if last else None, labels=last)
-        title = f"{control.states[i]} [{'°' if is_angle else 'm'}]"
-        height = (HEIGHT - 10 * (len(shown) - 1)) / len(shown)
-        mark = alt.Chart(frame, width=WIDTH, height=height).mark_line(color=FITTED, strokeWidth=1.5)
-        x, y = alt.X("seconds:Q", axis=axis), alt.Y("value:Q", title=title)
-        rows.append(mark.encode(x=x, y=y))
-    return alt.vconcat(*rows, spacing=10, title="what the best one does")
 
 
 def _sizes(path: Sequence[Size]) -> Any:
@@ -299,18 +248,12 @@ def _panel(text: str) -> alt.TitleParams:
     return alt.TitleParams(text, frame="group")
 
 
-def _axis(field: str, title: str, **scale: Any) -> dict[str, Any]:
+def _axis(channel: Any, field: str, title: str, **scale: Any) -> Any:
     axis = alt.Axis(labelSeparation=SEPARATION, labelFlush=FLUSH)
-    scaled = alt.Scale(zero=False, **scale)
-    return {"shorthand": f"{field}:Q", "title": title, "scale": scaled, "axis": axis}
+    return channel(f"{field}:Q", title=title, scale=alt.Scale(zero=False, **scale), axis=axis)
 
 
-def _x(field: str, title: str, **scale: Any) -> alt.X:
-    return alt.X(**_axis(field, title, **scale))
-
-
-def _y(field: str, title: str, **scale: Any) -> alt.Y:
-    return alt.Y(**_axis(field, title, **scale))
+_x, _y = partial(_axis, alt.X), partial(_axis, alt.Y)
 
 
 def predicted_chart(rows: pd.DataFrame, name: str) -> Any:
@@ -334,10 +277,8 @@ def _curve(model: Model, rows: pd.DataFrame, output: int, x_name: str, name: str
     line = alt.Chart(curve).mark_line(color=CURVE, strokeWidth=2).encode(x=x, y=y)
     layers = [_marks(rows).encode(x=x, y=y), line]
     if (half := _half_widths(model, at[:, None], outputs)) is not None:
-        ends = curve.assign(
-            low=curve["true"] - half[:, output], high=curve["true"] + half[:, output]
-        )
-        band = alt.Chart(ends).mark_area(color=CURVE, opacity=0.2)
+        low, high = ((outputs + sign * half)[:, output] for sign in (-1, 1))
+        band = alt.Chart(curve.assign(low=low, high=high)).mark_area(color=CURVE, opacity=0.2)
         layers.insert(0, band.encode(x=x, y="low:Q", y2="high:Q"))
     return alt.layer(*layers)
 

@@ -1,4 +1,4 @@
-"""Pictures of networks: one with its weights, two neuron by neuron, and draws of many."""
+"""Pictures of networks: one with its weights, two neuron by neuron, draws of many, an evolution."""
 
 from __future__ import annotations
 
@@ -17,13 +17,27 @@ from symbreak._support.checks import (
     check_text,
     check_vectors,
 )
-from symbreak.analysis._style import GREY, NEGATIVE, POSITIVE, styled, titled
+from symbreak.analysis._data_charts import headed, progress_chart
+from symbreak.analysis._style import (
+    FITTED,
+    GREY,
+    HEIGHT,
+    NEGATIVE,
+    POSITIVE,
+    WIDTH,
+    styled,
+    titled,
+)
+from symbreak.control import Control
 from symbreak.models import Model
 from symbreak.symmetry._draws import AlignedDraws
 from symbreak.symmetry.networks import Comparison
+from symbreak.topology import Topology
 
 #: More weights than this cannot be told apart, and more draws of one would hide each other.
 MAX_WEIGHTS, MAX_DRAWS = 3_000, 1_000
+#: Actions of a controller that are shown.
+MAX_STEPS = 1_000
 
 
 def network_chart(model: Model) -> alt.TopLevelMixin:
@@ -186,3 +200,42 @@ def draws_chart(before: Array, aligned: AlignedDraws) -> alt.TopLevelMixin:
         column=alt.Column("when:N", sort=["as drawn", "aligned"], title=None),
     )
     return styled(chart)
+
+
+def evolution_chart(
+    record: Any, topology: Topology, control: Control | None = None
+) -> alt.TopLevelMixin:
+    """Draw the best fitness so far over evaluations; of a problem of control the states, too.
+
+    Args:
+        record: What ``evolve`` gave.
+        topology: Of its network.
+        control: The problem of control, if it was one.
+    """
+    net = check_kind("topology", topology, Topology, "of the network that was evolved")
+    fitness = -record.errors if record.maximize else record.errors
+    title = f"fitness, {'higher' if record.maximize else 'lower'} is better"
+    panels = [progress_chart(record.evaluations, fitness, "best so far", title, "fitness")]
+    if control is not None and record.theta is not None and np.isfinite(record.theta).all():
+        panels.append(_states(control, control.episode(record.theta, net, MAX_STEPS)))
+    about = f"{'-'.join(map(str, net.sizes))} network, {record.method}"
+    return headed(alt.hconcat(*panels), record.problem, about)
+
+
+def _states(control: Control, states: Array) -> Any:
+    """A panel for each number of the state but velocities: metres and degrees over seconds."""
+    seconds = np.arange(len(states)) * control.step
+    shown = [i for i, name in enumerate(control.states) if not name.endswith("'")]
+    rows = []
+    for i in shown:
+        is_angle = control.states[i].startswith("angle")
+        values = np.degrees(states[:, i]) if is_angle else states[:, i]
+        frame = pd.DataFrame({"seconds": seconds, "value": values})
+        last = i == shown[-1]
+        axis = alt.Axis(title="seconds" if last else None, labels=last)
+        title = f"{control.states[i]} [{'°' if is_angle else 'm'}]"
+        height = (HEIGHT - 10 * (len(shown) - 1)) / len(shown)
+        mark = alt.Chart(frame, width=WIDTH, height=height).mark_line(color=FITTED, strokeWidth=1.5)
+        x, y = alt.X("seconds:Q", axis=axis), alt.Y("value:Q", title=title)
+        rows.append(mark.encode(x=x, y=y))
+    return alt.vconcat(*rows, spacing=10, title="what the best one does")

@@ -6,7 +6,6 @@ import datetime
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ import vl_convert
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
-from symbreak._support.checks import check_callable, check_path, shown
+from symbreak._support.checks import check_callable, check_folder, check_path, shown
 from symbreak._support.writing import write_bytes, write_text
 from symbreak._version import __version__
 from symbreak.analysis import _charts, _tables, _targets
@@ -29,7 +28,12 @@ from symbreak.analysis._results import Results
 from symbreak.analysis._words import paper_sentences, provenance, summary_sentences
 from symbreak.experiments import open_results
 
-FORMATS = ("svg", "png", "pdf")
+#: What figures are saved as, made of SVG.
+FORMATS: dict[str, Callable[[str], bytes]] = {
+    "svg": str.encode,
+    "png": lambda svg: vl_convert.svg_to_png(svg, 2),
+    "pdf": vl_convert.svg_to_pdf,
+}
 
 
 class Figure(NamedTuple):
@@ -41,13 +45,12 @@ class Figure(NamedTuple):
     caption: str
 
 
-@dataclass(frozen=True)
 class Figures:
-    """All figures of a report; each becomes files of some formats."""
+    """All figures of a report; each becomes files of some formats, in a folder."""
 
-    folder: Path
-    formats: Sequence[str] = ()
-    made: list[Figure] = field(default_factory=list)
+    def __init__(self, folder: Path, formats: Sequence[str] = ()) -> None:
+        self.made: list[Figure] = []
+        self._folder, self._formats = folder, formats
 
     def add(
         self, name: str, chart: alt.TopLevelMixin, caption: str = "", *, title: str = ""
@@ -56,16 +59,13 @@ class Figures:
         spec = chart.to_dict(validate=False)
         text = json.dumps(spec, separators=(",", ":"), allow_nan=False)
         self.made.append(Figure(name, text, title or spec["title"]["text"], caption))
-        if self.formats:
+        if self._formats:
             spec["config"]["aria"] = False  # half the size
             svg = vl_convert.vegalite_to_svg(spec)
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for ending in self.formats:  # PNG for screens, the others for print
-                drawn = svg.encode()
-                if ending != "svg":
-                    pdf = ending == "pdf"
-                    drawn = vl_convert.svg_to_pdf(svg) if pdf else vl_convert.svg_to_png(svg, 2)
-                write_bytes(self.folder / f"{name}.{ending}", drawn, follow_links=False)
+            self._folder.mkdir(parents=True, exist_ok=True)
+        for ending in self._formats:  # PNG for screens, the others for print
+            drawn = FORMATS[ending](svg)
+            write_bytes(self._folder / f"{name}.{ending}", drawn, follow_links=False)
         return self.made[-1]
 
 
@@ -97,7 +97,7 @@ def write_report(
     Raises:
         ValueError: if runs of several stores could not be compared.
     """
-    folder = check_path("folder", folder)
+    folder = check_folder("folder", folder)
     stores = store if isinstance(store, list | tuple) else [store]
     paths = [check_path("store", each) for each in stores]
     if not paths:
@@ -108,8 +108,6 @@ def write_report(
     for name in formats:
         if not isinstance(name, str) or name not in FORMATS:
             raise ValueError(f"figures are saved as {', '.join(FORMATS)}, got {shown(name)}.")
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"a report needs a folder, and {folder} is a file.")
     say("reading results")
     with ExitStack() as stack:
         sources = [open_results(path) for path in paths]
@@ -118,25 +116,19 @@ def write_report(
         results = Results.of(*sources)
         folder.mkdir(parents=True, exist_ok=True)
         say("computing statistics")
-        write_tables(results, folder)
+        runs = results.runs.drop(columns="versions")  # the page says them, once
+        for name, text in (
+            ("results.csv", runs.to_csv(index=False)),
+            ("table.csv", results.summary.to_csv(index=False)),
+            ("table.md", _tables.markdown_table(results)),
+            ("table.tex", _tables.latex_table(results)),
+        ):
+            write_text(folder / name, text, follow_links=False)  # somebody's links stay
         say("drawing charts")
         page = render_page(results, paths[0].stem, Figures(folder / "figures", formats))
-    _write(folder / "index.html", page)  # whole, so that a browser never sees half of it
-    return Report(folder / "index.html", results)
-
-
-def write_tables(results: Results, folder: Path) -> None:
-    """The rows of all runs, and the normalised table in three formats."""
-    runs = results.runs.drop(columns="versions")  # the page says them, once
-    _write(folder / "results.csv", runs.to_csv(index=False))
-    _write(folder / "table.md", _tables.markdown_table(results))
-    _write(folder / "table.tex", _tables.latex_table(results))
-    _write(folder / "table.csv", results.summary.to_csv(index=False))
-
-
-def _write(path: Path, text: str) -> None:
-    """A file of the report; what somebody has linked there is left alone."""
-    write_text(path, text, follow_links=False)
+    index = folder / "index.html"  # written whole, so that a browser never sees half of it
+    write_text(index, page, follow_links=False)
+    return Report(index, results)
 
 
 def render_page(results: Results, name: str, figures: Figures) -> str:
@@ -144,18 +136,9 @@ def render_page(results: Results, name: str, figures: Figures) -> str:
     there = not results.runs.empty
     extent, *sentences = summary_sentences(results)
     with debug_mode(False):  # charts are validated by tests
-        drawn = {
-            "lead": list(_lead(results, figures)) if there else [],
-            "targets": list(_targets_reached(results, figures)) if there else [],
-            "problems": [_problem(results, *each, figures) for each in enumerate(results.problems)],
-        }
-    context = {
-        **drawn,
-        "table": _table(results) if there else None,
-        "agreement": results.agreement,
-        "paper_words": paper_sentences(results),
-        **provenance(results),
-    }
+        lead = list(_lead(results, figures)) if there else []
+        targets = list(_targets_reached(results, figures)) if there else []
+        problems = [_problem(results, *each, figures) for each in enumerate(results.problems)]
     specs = ",".join(f"{json.dumps(figure.id)}:{figure.spec}" for figure in figures.made)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("symbreak.analysis"), autoescape=True, trim_blocks=True
@@ -166,9 +149,15 @@ def render_page(results: Results, name: str, figures: Figures) -> str:
         made=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         extent=extent,
         sentences=sentences,
+        lead=lead,
+        targets=targets,
+        problems=problems,
+        table=_table(results) if there else None,
+        agreement=results.agreement,
+        paper_words=paper_sentences(results),
         libraries=Markup(_javascript()),
         specs=Markup(_escaped_json(f"{{{specs}}}")),
-        **context,
+        **provenance(results),
     )
     return page
 
@@ -261,35 +250,22 @@ def _family_figures(
         _charts.select(frame, name, styles)
         for frame in (results.runs, results.traces, results.spread, results.part_errors)
     )
-    yield figures.add(
-        f"{label}-convergence",
-        _charts.convergence_chart(results.curves, name, styles),
-        "Median and middle half of the runs.",
-    )
-    yield figures.add(
-        f"{label}-boxes",
-        _charts.box_chart(runs, name, styles),
-        "A point is a run, a box the middle half of them.",
-    )
+    said = "Median and middle half of the runs."
+    charts = [("convergence", _charts.convergence_chart(results.curves, name, styles), said)]
+    said = "A point is a run, a box the middle half of them."
+    charts += [("boxes", _charts.box_chart(runs, name, styles), said)]
     if len(traces) and traces["modified_share"].any():
-        yield figures.add(
-            f"{label}-modified",
-            _charts.modified_chart(traces, name, styles),
-            "How many candidates of a generation are replaced by a replica.",
-        )
+        said = "How many candidates of a generation are replaced by a replica."
+        charts += [("modified", _charts.modified_chart(traces, name, styles), said)]
     if len(spread):
-        yield figures.add(
-            f"{label}-spread",
-            _charts.spread_chart(spread, name, styles),
-            "How many replicas of the optimum the candidates gather around; at 1 they agree.",
-        )
-    for part, said in _charts.PARTS.items():
-        if _charts.finite(parts, part).any():
-            yield figures.add(
-                f"{label}-{said}",
-                _charts.part_chart(parts, runs, name, styles, part),
-                "Of the network that had the smallest error on validation data so far.",
-            )
+        said = "How many replicas of the optimum the candidates gather around; at 1 they agree."
+        charts += [("spread", _charts.spread_chart(spread, name, styles), said)]
+    for part in filter(lambda each: _charts.finite(parts, each).any(), _charts.PARTS):
+        said = "Of the network that had the smallest error on validation data so far."
+        chart = _charts.part_chart(parts, runs, name, styles, part)
+        charts += [(_charts.PARTS[part], chart, said)]
+    for what, chart, said in charts:
+        yield figures.add(f"{label}-{what}", chart, said)
 
 
 def _table(results: Results) -> dict[str, Any]:
@@ -312,14 +288,12 @@ def _table(results: Results) -> dict[str, Any]:
             else None
             for m in methods
         ]
-        words, second = "", ""
-        if top := best.get(name):
-            words = f"{top['method']} ({_tables.text_of(top['mean'])})"
-        for other, (p, _) in _tables.against_best(results, name).items():
-            second = f"p = {p} against {other}"
-            break
         row = {"problem": name, "anchor": f"problem-{number}", "cells": cells}
-        rows.append(row | {"best": words, "second": second})
+        if top := best.get(name):
+            row["best"] = f"{top['method']} ({_tables.text_of(top['mean'])})"
+        for other, (p, _) in list(_tables.against_best(results, name).items())[:1]:
+            row["second"] = f"p = {p} against {other}"
+        rows.append(row)
     families = {f: len(lineup.methods(f)) for f in lineup.families}
     shown = any(cell and cell["paper"] for row in rows for cell in row["cells"])
     return {"families": families, "methods": methods, "rows": rows, "paper": shown}

@@ -200,14 +200,14 @@ def _names(names: Sequence[str]) -> str:
 
 
 def provenance(results: Results) -> dict[str, Any]:
-    """What the last section of a page shows."""
-    failures = records(results.failures)
+    """What the last section of a page shows; tables as rows of their cells."""
+    reasons = results.failures.assign(
+        reason=[text.strip().rpartition("\n")[2] for text in results.failures["traceback"]]
+    )
     return {
         "settings": _settings(results),
-        "failures": [
-            row | {"reason": row["traceback"].strip().rpartition("\n")[2]} for row in failures
-        ],
-        "missing": records(results.missing),
+        "failures": reasons[["problem", "method", "repetition", "reason"]].to_numpy().tolist(),
+        "missing": results.missing.to_numpy().tolist(),
         "studies": [_study(*study) for study in dict.fromkeys(s[:2] for s in results.studies)],
         "versions": [
             ", ".join(f"{name} {value}" for name, value in row.items()) for row in results.versions
@@ -215,15 +215,14 @@ def provenance(results: Results) -> dict[str, Any]:
     }
 
 
-def _settings(results: Results) -> list[dict[str, str]]:
+def _settings(results: Results) -> list[list[str]]:
     """Population sizes, and what a study changed of a method's own settings."""
     rows = []
     for member in results.lineup.members:
         runs = results.runs[results.runs["method"] == member.method]
         sizes = ", ".join(f"{n:,}" for n in sorted(set(runs["population_size"])))
         changes = [text for text in dict.fromkeys(runs["settings"]) if text != "{}"]
-        words = "; ".join(changes) or "none"
-        rows.append({**member._asdict(), "sizes": sizes, "changes": words})
+        rows.append([*member, sizes, "; ".join(changes) or "none"])
     return rows
 
 

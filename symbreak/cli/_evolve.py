@@ -144,17 +144,7 @@ def _own_fitness(
 def _draw(record: Any, fitness: Fitness, control: Control | None, plot: Path) -> None:
     from symbreak.analysis import evolution_chart
 
-    chart = evolution_chart(
-        record.problem,
-        record.evaluations,
-        -record.errors if record.maximize else record.errors,
-        maximize=record.maximize,
-        about=f"{'-'.join(map(str, fitness.topology.sizes))} network, {record.method}",
-        control=control,
-        theta=record.theta,
-        topology=fitness.topology,
-    )
-    draw(chart, plot)
+    draw(evolution_chart(record, fitness.topology, control), plot)
 
 
 def _say_what(fitness: Fitness) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from symbreak._support.checks import check_folder, check_kind, check_path
+from symbreak._support.checks import check_folder, check_path
 from symbreak._version import __version__
 from symbreak.experiments._database import ARCHIVE_HEAD as HEAD
 from symbreak.experiments._errors import StoreError
@@ -45,7 +45,6 @@ def write_archive(store: Store, folder: str | Path) -> list[Path]:
     Raises:
         ValueError: if runs of one name could not be compared.
     """
-    check_kind("store", store, Store, "Store(path)")
     folder = check_folder("folder", folder)
     old = Archive(folder).frames() if (folder / HEAD).exists() else None
     new = store.frames(max_points=TRACE_POINTS)
@@ -62,7 +61,10 @@ def write_archive(store: Store, folder: str | Path) -> list[Path]:
     kinds = {TABLE_OF.get(n, n): f for n, f in (*frames.items(), ("failures", new.failures))}
     head = {
         "format": FORMAT,
-        "columns": {name: _kinds(frame) for name, frame in kinds.items()},
+        "columns": {
+            name: {str(n): _KINDS.get(kind.kind, "str") for n, kind in frame.dtypes.items()}
+            for name, frame in kinds.items()
+        },
         "problems": {**(old.facts() if old else {}), **new.facts()},
         "studies": sorted({**dict(old.studies if old else ()), **dict(new.studies)}.items()),
     }
@@ -147,7 +149,6 @@ def export_ioh(store: Store, folder: str | Path) -> list[Path]:
 
     A repetition is a run on instance 1; the function is the problem, its value the error.
     """
-    check_kind("store", store, Store, "Store(path)")
     folder = check_folder("folder", folder)
     frames = store.frames()
     facts, curves, written = frames.facts(), frames.curves, []
@@ -162,10 +163,13 @@ def export_ioh(store: Store, folder: str | Path) -> list[Path]:
         data = Path(f"data_{label}") / f"IOHprofiler_f{number}_DIM{dim}.dat"
         (target / data.parent).mkdir(parents=True, exist_ok=True)
         lines, summaries = [], []
-        for _, run in runs.groupby("repetition"):
+        repetitions: Any = runs.groupby("repetition")
+        for _, run in repetitions:
             lines.append("evaluations raw_y")
             lines += [f"{n} {y:.17g}" for n, y in zip(run.evaluations, run.error, strict=True)]
-            summaries.append(_summary(run))
+            at, best = int(run.evaluations.iloc[-1]), run.loc[run.error.idxmin()]  # the first
+            reached = {"evals": int(best.evaluations), "y": float(best.error), "x": []}
+            summaries.append({"instance": 1, "evals": at, "best": reached})
         (target / data).write_text("\n".join(lines) + "\n")
         description = {
             "version": __version__,
@@ -182,15 +186,6 @@ def export_ioh(store: Store, folder: str | Path) -> list[Path]:
     return written
 
 
-def _summary(run: Any) -> dict[str, Any]:
-    best = run.error.idxmin()  # the first of equals: where it was reached
-    return {
-        "instance": 1,
-        "evals": int(run.evaluations.iloc[-1]),
-        "best": {"evals": int(run.evaluations[best]), "y": float(run.error[best]), "x": []},
-    }
-
-
 def file_name(name: str) -> str:
     """A name that is safe for a file or a folder."""
     return "".join(c if c.isalnum() or c in "-." else "_" for c in name).lstrip(".") or "_"
@@ -205,10 +200,6 @@ def _thinned(curves: pd.DataFrame) -> pd.DataFrame:
     first = run != run.shift()
     last = (run != run.shift(-1)) | (step != step.shift(-1))
     return curves[first | last]
-
-
-def _kinds(frame: pd.DataFrame) -> dict[str, str]:
-    return {str(name): _KINDS.get(kind.kind, "str") for name, kind in frame.dtypes.items()}
 
 
 def _read(path: Path, kinds: Mapping[str, str]) -> pd.DataFrame:

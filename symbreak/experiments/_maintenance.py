@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from symbreak._support.checks import check_path, shown
 from symbreak.experiments._columns import TABLES, Row, fingerprint, read_model
 from symbreak.experiments._database import Database
 from symbreak.experiments._errors import StoreError
@@ -15,7 +14,7 @@ from symbreak.experiments._spec import differences
 from symbreak.experiments._store import Store
 
 
-def merge_stores(target: str | Path, sources: Sequence[str | Path]) -> int:
+def merge_stores(target: Path, sources: Sequence[Path]) -> int:
     """Join the finished and failed runs of ``sources`` into ``target``.
 
     All of a source is taken or nothing. A run that is there already must have the same result.
@@ -27,14 +26,10 @@ def merge_stores(target: str | Path, sources: Sequence[str | Path]) -> int:
         StoreError: if the same run has different results in two stores, or runs of one name could
             not be compared.
     """
-    target = check_path("target", target)
-    if not isinstance(sources, list | tuple):
-        raise ValueError(f"sources must be a list of stores, got {shown(sources)}.")
-    paths = [check_path("a store", source) for source in sources]
     with ExitStack() as stack:
         theirs = [
             stack.enter_context(Store(path, create=False, read_only=True))
-            for path in paths
+            for path in sources
             if not (path.exists() and target.exists() and path.samefile(target))
         ]  # all must be whole before one is touched
         ours = stack.enter_context(Store(target))
@@ -95,7 +90,7 @@ def _other_versions(theirs: Row, ours: Row) -> str:
     return f": {', '.join(others)}" if others else ""
 
 
-def check_store(path: str | Path) -> list[str]:
+def check_store(path: Path) -> list[str]:
     """What is wrong with a store, in words; nothing if it is sound.
 
     Every page, every row, every reference, and every result against its fingerprint.
@@ -103,7 +98,6 @@ def check_store(path: str | Path) -> list[str]:
     Raises:
         StoreError: if it cannot be opened, or has damaged pages.
     """
-    path = check_path("path", path)
     with closing(Database(path, create=False, read_only=True)) as database:
         rows = [
             f"{_name(row)}: a row of {table} is not what was written"
@@ -117,10 +111,9 @@ def check_store(path: str | Path) -> list[str]:
 def _result_faults(database: Database) -> Iterator[str]:
     for run, sound in database.checked_rows("run"):
         if sound:
-            arrays = _sound(database, "run_array", run["key"])
-            packed = {row["name"]: row for row in arrays}
+            arrays = {row["name"]: row for row in _sound(database, "run_array", run["key"])}
             try:
-                if fingerprint(run, packed) != run["fingerprint"]:
+                if fingerprint(run, arrays) != run["fingerprint"]:
                     yield f"{_name(run)}: the result is not what was written"
                 for row in _sound(database, "run_model", run["key"]):
                     read_model(row)

@@ -18,7 +18,6 @@ import numpy as np
 from symbreak._support.checks import (
     check_count,
     check_path,
-    check_text,
     shown,
     unknown,
 )
@@ -169,8 +168,7 @@ def problem_of(
     It may be a variant ``of`` another one, or a problem of control.
     """
     changes = json.loads(settings)
-    check_keys(f"settings of {name}", changes, PROBLEM_KEYS)
-    of = check_text("of", changes.pop("of", name))
+    of = changes.pop("of", name)
     if not isinstance(hidden := changes.get("hidden", []), list):
         raise ValueError(f"hidden must be a list of layer sizes, such as [5], got {hidden!r}.")
     if of in CONTROL and data_file is None:
@@ -181,12 +179,9 @@ def problem_of(
     problem = data_file.load(of, seed) if data_file else load_problem(of, seed)
     if of != name:
         changes["name"] = name
-    if (hidden := changes.pop("hidden", None)) is not None:
-        sizes = (problem.topology.n_inputs, *hidden, problem.topology.n_outputs)
-        changes["topology"] = Topology(sizes, problem.topology.activation)
-    if (activation := changes.pop("activation", None)) is not None:
-        sizes = changes.get("topology", problem.topology).sizes
-        changes["topology"] = Topology(sizes, activation)
+    net = problem.topology
+    sizes = net.n_inputs, *changes.pop("hidden", net.hidden), net.n_outputs
+    changes["topology"] = Topology(sizes, changes.pop("activation", net.activation))
     if "population_size" in changes:
         changes["population_size"] = {**problem.population_size, **changes["population_size"]}
     return dataclasses.replace(problem, **changes)
@@ -195,43 +190,22 @@ def problem_of(
 @lru_cache(maxsize=16)
 def problem_facts(problem: Problem | Fitness) -> Facts:
     """What is told of a problem, without where its data come from."""
-    topology = problem.topology
-    common = {
-        "name": problem.name,
-        "net": str(topology),
-        "dim": topology.dim,
-        "n_replicas": _digits(topology),
-    }
+    net = problem.topology
+    few = net.log_replicas < 1000 * math.log(10)  # Python refuses to print the largest
+    n_replicas = str(net.n_replicas) if few else net.replicas_in_words
+    facts = {"name": problem.name, "net": str(net), "dim": net.dim, "n_replicas": n_replicas}
+    facts["description"] = problem.description
     if isinstance(problem, Fitness):
-        digest = hashlib.sha256(f"{problem.digest} {problem.target}".encode()).hexdigest()[:8]
-        told = {"description": problem.description, "goal": problem.target, "data": digest}
-        return {**common, "task": "control", "samples": [], **told}
-    return {
-        **common,
-        "task": problem.task,
-        "samples": [len(part) for part in problem.parts.values()],
-        "rescale": problem.rescale,
-        "output_error": problem.output_error,
-        "output_shift": problem.output_shift,
-        "alpha": problem.alpha,
-        "description": problem.description,
-        "data": _data_digest(problem),
-    }
-
-
-def _digits(topology: Topology) -> str:
-    """The number of replicas as text, beyond what JSON numbers hold everywhere."""
-    few = topology.log_replicas < 1000 * math.log(10)  # Python refuses to print the largest
-    return str(topology.n_replicas) if few else topology.replicas_in_words
-
-
-def _data_digest(problem: Problem) -> str:
-    digest = hashlib.sha256()
-    for part in problem.parts.values():
-        for values in (part.X, part.y, part.weights):
-            rounded = np.zeros(0) if values is None else np.round(values, _DECIMALS) + 0.0
-            digest.update(repr(rounded.shape).encode() + rounded.astype("<f8").tobytes())
-    return digest.hexdigest()[:8]
+        digest = hashlib.sha256(f"{problem.digest} {problem.target}".encode())
+        facts |= {"task": "control", "samples": [], "goal": problem.target}
+        return facts | {"data": digest.hexdigest()[:8]}
+    digest, parts = hashlib.sha256(), problem.parts.values()
+    for values in (each for part in parts for each in (part.X, part.y, part.weights)):
+        rounded = np.zeros(0) if values is None else np.round(values, _DECIMALS) + 0.0
+        digest.update(repr(rounded.shape).encode() + rounded.astype("<f8").tobytes())
+    facts |= {"samples": [len(part) for part in parts], "data": digest.hexdigest()[:8]}
+    told = ("task", "rescale", "output_error", "output_shift", "alpha")
+    return facts | {name: getattr(problem, name) for name in told}
 
 
 def identity_of(facts: Facts) -> str:
@@ -273,19 +247,19 @@ def differences(here: Iterable[Condition], new: Iterable[Condition]) -> list[str
 
 def _other_facts(old: Condition, new: Condition) -> str:
     """In what two problems of one name differ, as far as both are known."""
-    told = [name for name in _DISTINGUISHING if name in old.facts and name in new.facts]
-    words = [
-        f"{name.replace('_', ' ')} {_said(new.facts[name])} instead of {_said(old.facts[name])}"
-        for name in told
-        if old.facts[name] != new.facts[name]
-    ]
-    if "data" not in told and old.data_seed != new.data_seed:
+
+    def said(value: object) -> str:
+        return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+    words = []
+    known = old.facts.keys() & new.facts.keys()
+    for name in (each for each in _DISTINGUISHING if each in known):
+        before, now = old.facts[name], new.facts[name]
+        if before != now:
+            words.append(f"{name.replace('_', ' ')} {said(now)} instead of {said(before)}")
+    if "data" not in known and old.data_seed != new.data_seed:
         words.append("other data")
     return ", ".join(words)
-
-
-def _said(value: object) -> str:
-    return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def sorted_json(facts: Mapping[str, Any]) -> str:

@@ -49,7 +49,7 @@ def test_only_what_a_study_changed_is_called_a_setting(tmp_path):
     run_study(StudySpec.parse(text), tmp_path / "a.db", workers=1)
     with Store(tmp_path / "a.db") as store:
         rows = provenance(Results.of(store))["settings"]
-    changes = {row["method"]: row["changes"] for row in rows}
+    changes = {method: changes for method, *_, changes in rows}
     assert changes == {"DE": '{"F": 0.7}', "DE-SB-LA-W": "none"}
 
 

@@ -126,40 +126,35 @@ def test_other_results_under_the_same_names_are_refused(tmp_path, folder):
         write_archive(opened, folder)
 
 
-def test_a_folder_opens_as_an_archive_and_a_file_as_a_store(folder):
-    with open_results(folder) as archive, open_results(GOLDEN / "small.db") as store:
-        assert isinstance(archive, Archive)
-        assert isinstance(store, Store)
-
-
-def test_what_is_no_archive_or_damaged_is_refused_in_words(tmp_path, folder):
-    with pytest.raises(StoreError, match=r"no archive at .*archive\.json"):
-        Archive(tmp_path)
-    file = next(folder.glob("*/runs.csv.gz"))
-    file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(StoreError, match=r"runs\.csv\.gz is damaged"):
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("archive.json", None, r"no archive at .*archive\.json"),
+        ("archive.json", b'{"format": 99}', "format 99"),
+        ("archive.json", b"[]", "damaged"),
+        ("syn5/runs.csv.gz", gzip.compress(b"problem,error\nsyn5,low\n"), r"runs\.csv\.gz is dam"),
+        ("syn5/runs.csv.gz", gzip.compress(b"problem,error\n")[:-9], r"runs\.csv\.gz is damaged"),
+    ],
+)
+def test_what_is_no_archive_or_damaged_is_refused_in_words(folder, name, content, words):
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    with pytest.raises(StoreError, match=words):
         Archive(folder).runs()
-    file.write_bytes(gzip.compress(b"problem,error\nsyn5,low\n"))
-    with pytest.raises(StoreError, match=r"runs\.csv\.gz is damaged"):
-        Archive(folder).runs()
-    (folder / "archive.json").write_text('{"format": 99}')
-    with pytest.raises(StoreError, match="format 99"):
-        Archive(folder)
-    (folder / "archive.json").write_text("[]")
-    with pytest.raises(StoreError, match="damaged"):
-        Archive(folder)
 
 
 def test_the_command_line_archives_a_store_and_leaves_out_what_is_archived(tmp_path):
     study, store, folder = tmp_path / "small.toml", tmp_path / "a.db", tmp_path / "archive"
     study.write_text(SMALL)
     run_part(store, StudySpec.load(study), "syn5")
-    steps = (
+    for step in (
         ["store", "archive", store, folder],
         ["study", study, "--store", tmp_path / "b.db", "--archive", folder, "--workers", 1],
-    )
-    for step in steps:
+    ):
         result = symbreak_here(*step)
         assert result.returncode == 0, result.stderr
+    with open_results(folder) as archive:
+        assert set(archive.runs()["problem"]) == {"syn5"}
     with Store(tmp_path / "b.db") as opened:
         assert set(opened.runs()["problem"]) == {"sinc"}

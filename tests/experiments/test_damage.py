@@ -1,6 +1,7 @@
 """A damaged store is noticed, and a store is whole whatever happens while it is made."""
 
 import os
+import pickle
 import random
 import signal
 import sqlite3
@@ -9,11 +10,11 @@ import sys
 import time
 from contextlib import closing
 
-import numpy as np
 import pytest
 
 from symbreak.experiments import Store, StoreError, StudySpec, execute, run_study
 from symbreak.experiments._errors import CheckpointError
+from symbreak.experiments._frames import TABLE_OF
 from symbreak.experiments._maintenance import check_store
 
 TEXT = """
@@ -46,24 +47,17 @@ def content(tmp_path_factory):
     return path.read_bytes()
 
 
-def plain(values):
-    """Nested arrays as bytes, to be compared."""
-    if isinstance(values, dict):
-        return {name: plain(value) for name, value in values.items()}
-    return values.tobytes() if isinstance(values, np.ndarray) else values
-
-
 def everything(path, runs):
     """All that can be read of a store."""
     with Store(path, create=False) as store:
         found = store.frames()
-        frames = [found.runs, found.curves, found.part_errors, found.traces, found.spread]
+        frames = [getattr(found, name) for name in (*TABLE_OF, "failures")]
         return (
-            [repr(frame.to_dict("list")) for frame in (*frames, found.failures)],
+            [repr(frame.to_dict("list")) for frame in frames],
             found.studies,
             found.problems,
-            plain(store.arrays(runs[0].key)),
-            plain(store.load_checkpoint(runs[2].key)),
+            pickle.dumps(store.arrays(runs[0].key)),
+            pickle.dumps(store.load_checkpoint(runs[2].key)),
             [(store.has(run.key), store.has_failed(run.key)) for run in runs],
         )
 
@@ -75,19 +69,15 @@ def is_sound(path):
         return False
 
 
-def flipped(content, position, rng):
-    damaged = bytearray(content)
-    damaged[position] ^= rng.randrange(1, 256)
-    return damaged
-
-
 def flip_each(content, positions, path):
     """Flip bytes one at a time; return how often that was noticed."""
     rng, noticed, runs = random.Random(0), 0, list(StudySpec.parse(TEXT).runs())
     path.write_bytes(content)
     whole = everything(path, runs)
     for position in positions:
-        path.write_bytes(flipped(content, position, rng))
+        damaged = bytearray(content)
+        damaged[position] ^= rng.randrange(1, 256)
+        path.write_bytes(damaged)
         try:
             found = everything(path, runs)
         except (StoreError, CheckpointError):

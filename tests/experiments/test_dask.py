@@ -310,45 +310,28 @@ def test_a_scheduler_without_this_symbreak_is_said(study, tmp_path):
 
 
 def make_certificates(folder):
-    """An authority, and a certificate of it for everyone here."""
-
-    def openssl(*words):
-        command = ["openssl", *words]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=DEADLINE)
-
-    new = ("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl(*new, "-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=authority")
-    openssl(*new, "-keyout", "key.pem", "-out", "request.pem", "-subj", "/CN=symbreak")
-    signing = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
-    openssl("x509", "-req", "-in", "request.pem", *signing, "-out", "cert.pem")
-    return [
-        word
-        for name, file in (("ca-file", "ca"), ("cert", "cert"), ("key", "key"))
-        for word in (f"--tls-{name}", str(folder / f"{file}.pem"))
-    ]
-
-
-def configured(tls):
-    """The same certificates in Dask's configuration."""
-    ca, certificate, key = tls[1::2]
-    return {
-        "COMM__TLS__CA_FILE": ca,
-        "COMM__TLS__CLIENT__CERT": certificate,
-        "COMM__TLS__CLIENT__KEY": key,
-    }
+    """An authority, and a certificate of it for everyone here, as the page says."""
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    (commands,) = [content for _, content in fenced(page) if content.startswith("new=")]
+    options = {"cwd": folder, "check": True, "capture_output": True, "timeout": DEADLINE}
+    subprocess.run(["sh", "-ec", commands], **options)
+    return [str(folder / f"{name}.pem") for name in ("ca", "cert", "key")]
 
 
 def test_tls_lets_in_only_who_has_a_certificate(study, local, tmp_path):
-    tls = make_certificates(tmp_path)
+    files = make_certificates(tmp_path)
     store = tmp_path / "a.db"
+    options = ("--tls-ca-file", "--tls-cert", "--tls-key")
+    tls = [word for pair in zip(options, files, strict=True) for word in pair]
+    names = ("COMM__TLS__CA_FILE", "COMM__TLS__CLIENT__CERT", "COMM__TLS__CLIENT__KEY")
+    configured = dict(zip(names, files, strict=True))
     with DaskProcesses(tmp_path, tls=tls) as processes:
         processes.add_worker()
         assert processes.address.startswith("tls://")
         with pytest.raises((ExecutorError, ValueError), match=r"certificate|[Ss]ecurity|TLS"):
             run_study(study, store, executor=processes.address)
-        finish(
-            start_on_cluster(study, store, processes.address, "--shard", "2/6", **configured(tls))
-        )
+        part = ("--shard", "2/6")
+        finish(start_on_cluster(study, store, processes.address, *part, **configured))
     assert len(results(store)) == 1
     assert results(store).items() < local.items()
 

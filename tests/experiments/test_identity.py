@@ -54,8 +54,19 @@ def test_a_study_that_could_not_be_compared_is_refused(tmp_path, text, words):
         assert len(store.frames().studies) == 1
 
 
-@pytest.mark.parametrize(("text", "words"), list(OTHERS.items())[:1])
-def test_stores_that_could_not_be_compared_are_neither_merged_nor_reported(tmp_path, text, words):
+@pytest.mark.parametrize("data", ["fixed", "redrawn"])
+def test_more_of_the_same_study_is_welcome_and_one_problem(tmp_path, data):
+    text = f'data = "{data}"\n{STUDY}'
+    with Store(add(tmp_path / "a.db", text)) as store:
+        store.add_study(
+            StudySpec.parse(text.replace("= 2", "= 3").replace('"DE-SB"', '"DE-SB", "DE"'))
+        )
+        assert len(store.frames().studies) == 1
+        assert list(Results.of(store).facts) == ["syn5"]
+
+
+def test_stores_that_could_not_be_compared_are_neither_merged_nor_reported(tmp_path):
+    text, words = next(iter(OTHERS.items()))
     a, b = add(tmp_path / "a.db", STUDY), add(tmp_path / "b.db", text)
     with pytest.raises(StoreError, match=words):
         merge_stores(a, [b])
@@ -64,17 +75,6 @@ def test_stores_that_could_not_be_compared_are_neither_merged_nor_reported(tmp_p
     add(a, text)  # without a study nobody asks
     with Store(a) as mixed, pytest.raises(ValueError, match="syn5 with net"):
         Results.of(mixed)
-
-
-def test_more_methods_and_repetitions_of_the_same_study_are_welcome(tmp_path):
-    with Store(add(tmp_path / "a.db", STUDY)) as store:
-        more = STUDY.replace("= 2", "= 3").replace('"DE-SB"', '"DE-SB", "DE"')
-        store.add_study(StudySpec.parse(more))
-
-
-def test_redrawn_data_are_one_problem(tmp_path):
-    with Store(add(tmp_path / "a.db", 'data = "redrawn"\n' + STUDY)) as store:
-        assert list(Results.of(store).facts) == ["syn5"]
 
 
 @pytest.mark.parametrize("data", ["fixed", "redrawn"])

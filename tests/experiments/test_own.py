@@ -128,37 +128,36 @@ def test_train_says_how_to_name_a_problem_of_ones_own():
     assert "If it is your own, --import the module that adds it." in done.stderr
 
 
-def test_a_module_that_fails_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "failing_module.py").write_text("1 / 0")
+@pytest.mark.parametrize(
+    ("imports", "text", "message"),
+    [
+        (["failing"], "1 / 0", r"'failing' cannot be imported \(ZeroDivision"),
+        (["failing"], "raise SystemExit(0)", r"'failing' cannot be imported \(SystemExit"),
+        ("own", "", "imports must be a list of names of modules, got 'own'"),
+    ],
+)
+def test_a_module_that_fails_is_refused(tmp_path, monkeypatch, imports, text, message):
+    (tmp_path / "failing.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=r"'failing_module' cannot be imported \(ZeroDivision"):
-        run_study("smoke", tmp_path / "a.db", imports=["failing_module"])
-    (tmp_path / "leaving_module.py").write_text("raise SystemExit(0)")
-    with pytest.raises(ValueError, match=r"'leaving_module' cannot be imported \(SystemExit"):
-        run_study("smoke", tmp_path / "a.db", imports=["leaving_module"])
-    with pytest.raises(ValueError, match="imports must be a list of names of modules, got 'own'"):
-        run_study("smoke", tmp_path / "a.db", imports="own")
+    with pytest.raises(ValueError, match=message):
+        run_study("smoke", tmp_path / "a.db", imports=imports)
     assert not (tmp_path / "a.db").exists()
 
 
-@pytest.mark.parametrize("name", ["mine", "DE-SB"])
-def test_a_method_that_workers_would_not_know_is_refused(tmp_path, monkeypatch, name):
-    other = METHODS["DE"]  # also where it stands for one of symbreak's
-    monkeypatch.setitem(methods._METHODS, name, other)
-    spec = StudySpec.parse(f'problems = ["syn5"]\nmethods = ["DE", "{name}"]\nbudgets.syn5 = 400')
-    with pytest.raises(ValueError, match=f"the method '{name}' is not symbreak's own.*--import"):
-        run_study(spec, tmp_path / "a.db", workers=1)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["mine", "syn5"])
-def test_a_problem_that_workers_would_not_know_is_refused(tmp_path, monkeypatch, name):
-    makers = dict(_registry._MAKERS)
-    makers[name] = lambda rng: makers["sinc"](rng)
-    monkeypatch.setattr(_registry, "_MAKERS", makers)
-    text = f'problems = ["sinc", "{name}"]\nmethods = ["DE"]\nbudgets.{name} = 400'
-    spec = StudySpec.parse(text, try_runs=False)
-    with pytest.raises(ValueError, match=f"the problem '{name}' is not symbreak's own.*imports="):
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("method", "mine"), ("method", "DE-SB"), ("problem", "mine"), ("problem", "syn5")],
+)
+def test_what_workers_would_not_know_is_refused(tmp_path, monkeypatch, kind, name):
+    """Also where it stands for one of symbreak's."""
+    if kind == "method":
+        monkeypatch.setitem(methods._METHODS, name, METHODS["DE"])
+    else:
+        monkeypatch.setitem(_registry._MAKERS, name, lambda rng: None)
+    names = {"problem": "sinc", "method": "DE", kind: name}
+    text = f'problems = ["{names["problem"]}"]\nmethods = ["{names["method"]}"]\n'
+    spec = StudySpec.parse(text + f"budgets.{names['problem']} = 400", try_runs=False)
+    with pytest.raises(ValueError, match=f"the {kind} '{name}' is not symbreak's own.*--import"):
         run_study(spec, tmp_path / "a.db", workers=1)
     assert list(tmp_path.iterdir()) == []
 

@@ -174,12 +174,10 @@ def test_the_key_of_a_data_file_is_what_it_says_not_where_it_is(table, tmp_path_
         ("problems = [", "not valid TOML"),
         ("", "problems must be a list of names, got None"),
         ('problems = "sinc"', "problems must be a list of names, got 'sinc'"),
-        ('problems = ["sinc"]', "methods must be a list of names"),
         ('problems = ["snic"]\nmethods = ["DE"]', "unknown problem 'snic'. Did you mean 'sinc'"),
         ('problems = ["sinc"]\nmethods = ["DE-BS"]', "unknown method 'DE-BS'. Did you mean 'DE-SB"),
         (MINIMAL + "repetitons = 2", "the study: unknown key 'repetitons'. Did you mean 'repet"),
         (MINIMAL + "repetitions = 0", "repetitions must be an integer of at least 1, got 0"),
-        (MINIMAL + "repetitions = 2.5", "repetitions must be an integer"),
         (MINIMAL + 'seed = "x"', "seed must be an integer"),
         (MINIMAL + 'data = "fresh"', "unknown data 'fresh'"),
         (MINIMAL + "budgets = 5", "budgets must be a table"),
@@ -188,9 +186,7 @@ def test_the_key_of_a_data_file_is_what_it_says_not_where_it_is(table, tmp_path_
         (MINIMAL + "[budgets]\nsinc = 10", "problem sinc with method DE: max_evaluations"),
         (MINIMAL + "[method.DE]\nf = 0.5", r"\[method.DE\]: unknown key 'f'. Did you mean 'F'"),
         (MINIMAL + "[method.DE]\nF = 9", "problem sinc with method DE: F must be a finite number"),
-        (MINIMAL + '[method.DE]\nF = "x"', "F must be a finite number"),
         (MINIMAL + "[method.CMA-ES]\nsigma = 1", r"\[method\]: unknown key 'CMA-ES'"),
-        (MINIMAL + "[method.DE]\nsigma = 1", r"\[method.DE\]: unknown key 'sigma'"),
         (MINIMAL + '[method.DE]\nproblems = ["syn5"]', r"\[method.DE\]: unknown problem 'syn5'"),
         (MINIMAL + "[problem.sinc]\nrescal = 1", r"\[problem.sinc\]: unknown key 'rescal'"),
         (MINIMAL + '[problem.sinc]\nrescale = "no"', "unknown rescale 'no'"),
@@ -212,9 +208,7 @@ def test_the_key_of_a_data_file_is_what_it_says_not_where_it_is(table, tmp_path_
         (MINIMAL + "repetitions = 1_000_000_000_000", "a study has at most 10,000,000 runs"),
         (MINIMAL + "data_seed = 1208925819614629174706176", "data_seed must be below 2.63"),
         (MINIMAL + "x = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
-        (MINIMAL + "x = " + "9" * 5000, "not valid TOML"),
         (MINIMAL + "[budgets]\nsinc = 10000000000000000000000", "at most 1e.15 evaluations"),
-        (MINIMAL + "[method.DE]\nbreaking = 1", r"\[method.DE\]: unknown key 'breaking'"),
         (MINIMAL + "[problem.sinc.population_size]\nPSO = 30", "unknown key 'PSO'"),
         (MINIMAL + '[problem.sinc]\nactivation = "rely"', "unknown activation 'rely'"),
         (DATA_FILE + "colour = 1", r"\[data_file.mine\]: unknown key 'colour'"),
@@ -240,9 +234,16 @@ def test_a_bad_data_file_is_refused_in_words(table, change, message):
         StudySpec.parse(text + change, folder=table)
 
 
-def test_a_folder_is_no_study_file(tmp_path):
-    with pytest.raises(ValueError, match="is a folder; give a study file, in TOML"):
-        StudySpec.load(tmp_path)
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (".", "is a folder; give a study file, in TOML"),
+        ("quik", "no study file .quik.*smoke"),
+    ],
+)
+def test_what_is_no_study_is_refused(source, message):
+    with pytest.raises(ValueError, match=message):
+        StudySpec.load(source)
 
 
 def test_rows_of_a_data_file_are_divided_anew_where_data_are_redrawn(table):
@@ -252,11 +253,6 @@ def test_rows_of_a_data_file_are_divided_anew_where_data_are_redrawn(table):
         assert set(map(tuple, first.load_problem().train.X)) != set(
             map(tuple, second.load_problem().train.X)
         )
-
-
-def test_a_missing_study_names_the_built_in_ones():
-    with pytest.raises(ValueError, match=r"no study file 'quik'.*smoke, quick, paper"):
-        StudySpec.load("quik")
 
 
 def test_a_part_of_a_study_has_the_runs_that_it_has_in_the_whole():

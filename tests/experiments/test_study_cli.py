@@ -1,8 +1,6 @@
 """What ``symbreak study`` and ``symbreak store`` print."""
 
-import contextlib
 import shlex
-import sqlite3
 import sys
 from collections import Counter
 
@@ -24,6 +22,9 @@ repetitions = 10
 syn5 = 1000
 sinc2d = 1000
 """
+
+
+SINGLE = 'problems = ["syn5"]\nmethods = ["DE-SB"]\nbudgets.syn5 = 1000\n'
 
 
 @pytest.fixture(scope="module")
@@ -86,24 +87,13 @@ def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path):
         assert opened.frames().studies[0][0] == "[/y]"
 
 
-def test_a_study_is_refused_where_the_store_has_another_problem_of_that_name(tmp_path):
-    study, store = tmp_path / "a.toml", tmp_path / "a.db"
-    small = TEXT.replace("10\n", "1\n").replace('"syn5", "sinc2d"', '"syn5"')
-    study.write_text(small.replace("sinc2d = 1000", ""))
-    run = CliRunner().invoke
-    assert run(app, ["study", str(study), "--store", str(store)]).exit_code == 0
-    study.write_text(study.read_text() + "[problem.syn5]\nhidden = [2]\n")
-    for option in ([], ["--dry-run"]):
-        refused = run(app, ["study", str(study), "--store", str(store), *option]).exception
-        assert "syn5 with net 1-2-1 instead of 1-3-1. Use another --store" in str(refused)
-
-
 @pytest.fixture
 def single(tmp_path):
-    """A store with one run."""
-    (run, *_) = StudySpec.parse(TEXT).runs()
+    """A store with one run, and its study."""
+    spec = StudySpec.parse(SINGLE)
     with Store(tmp_path / "a.db") as store:
-        store.add(run, execute(run))
+        for run in spec.runs():
+            store.add(run, execute(run))
     return tmp_path / "a.db"
 
 
@@ -118,19 +108,18 @@ def test_a_check_says_what_is_wrong_and_not_to_check(single):
     code, said = said_of("store", "check", single)
     assert (code, said.endswith("is sound: 1 finished run, 0 failed, 0 under way")) == (0, True)
     content = single.read_bytes()
-    single.write_bytes(content[: len(content) // 2])
-    code, said = said_of("store", "check", single)
-    assert (code, "it is damaged. Restore a copy" in said) == (1, True)
-    assert "store check" not in said
-    single.write_bytes(b"")
-    assert said_of("store", "check", single)[0] == 1
-    assert single.stat().st_size == 0
-    single.write_bytes(content)
-    with contextlib.closing(sqlite3.connect(single, isolation_level=None)) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    code, said = said_of("store", "check", single)
-    assert (code, "has format 99, of a newer version" in said) == (1, True)
-    assert "not sound" not in said
+    newer = bytearray(content)
+    newer[63] = 99  # the format
+    for damaged, words in (
+        (content[: len(content) // 2], "it is damaged. Restore a copy"),
+        (b"", "the file is empty"),
+        (newer, "has format 99, of a newer version"),
+    ):
+        single.write_bytes(damaged)
+        code, said = said_of("store", "check", single)
+        assert (code, words in said) == (1, True)
+        assert "store check" not in said
+        assert single.read_bytes() == damaged
 
 
 def test_files_are_not_taken_for_folders(single, tmp_path):
@@ -142,12 +131,14 @@ def test_files_are_not_taken_for_folders(single, tmp_path):
     assert file.read_text() == "mine"
 
 
-def test_a_dry_run_with_nothing_to_do_prints_one_line(single, tmp_path):
+def test_a_dry_run_says_that_there_is_nothing_to_do_or_that_it_cannot_be(single, tmp_path):
     study = tmp_path / "a.toml"
-    study.write_text(TEXT.replace('"syn5", "sinc2d"', '"syn5"').replace("sinc2d = 1000", ""))
-    study.write_text(study.read_text().replace("10\n", "1\n", 1))
-    code, said = said_of("study", study, "--store", single, "--dry-run")
-    assert (code, said) == (0, "a: nothing to do, the only run is there")
+    study.write_text(SINGLE)
+    dry_run = ("study", study, "--store", single, "--dry-run")
+    assert said_of(*dry_run) == (0, "a: nothing to do, the only run is there")
+    study.write_text(SINGLE + "[problem.syn5]\nhidden = [2]\n")
+    code, said = said_of(*dry_run)
+    assert (code, "syn5 with net 1-2-1 instead of 1-3-1. Use another --store" in said) == (2, True)
 
 
 @pytest.mark.parametrize("retry", [[], ["--retry-failed"]])
@@ -165,35 +156,24 @@ def test_how_to_go_on_repeats_what_was_given(tmp_path, monkeypatch, retry):
     assert sorted(words) == sorted({"symbreak", *given, "--retry-failed"})
 
 
-def test_a_study_whose_runs_failed_says_so_and_how_to_try_them_again(tmp_path):
-    study, store = tmp_path / "a.toml", tmp_path / "a.db"
-    study.write_text(TEXT.replace("10\n", "1\n"))
-    first, second = StudySpec.load(study).runs()
-    with Store(store) as opened:
-        opened.add_failure(first, "Traceback")
-        opened.add_failure(second, "Traceback")
-    given = ["study", str(study), "--store", str(store)]
-    for dry in ([], ["--dry-run"]):
-        again = symbreak_here(*given, *dry)
-        assert again.returncode == 1
-        assert "a: nothing new to do of 2 runs\n2 runs failed; why is in the store" in again.stdout
-        assert f" with: symbreak {shlex.join(given)} --retry-failed\n" in again.stdout
-        assert "are there" not in again.stdout
-    part = CliRunner().invoke(app, [*given, "--shard", "1/2"])
-    assert "\n1 run failed" in part.output
-    retried = CliRunner().invoke(app, [*given, "--retry-failed", "--dry-run"])
-    assert (retried.exit_code, "2 runs to do of 2" in retried.output) == (0, True)
-
-
-def test_a_study_with_runs_that_failed_before_does_the_others_and_ends_with_1(tmp_path):
+@pytest.mark.parametrize("n_failed", [1, 2])
+def test_a_study_with_runs_that_failed_before_ends_with_1_and_says_how_to_go_on(tmp_path, n_failed):
     study, store = tmp_path / "a.toml", tmp_path / "a.db"
     study.write_text(TEXT.replace("10\n", "1\n"))
     with Store(store) as opened:
-        opened.add_failure(next(StudySpec.load(study).runs()), "Traceback")
+        for run in list(StudySpec.load(study).runs())[:n_failed]:
+            opened.add_failure(run, "Traceback")
     given = ["study", str(study), "--store", str(store), "--workers", "1"]
-    done = CliRunner().invoke(app, given)
-    assert "1 run to do of 2" in done.output
-    assert "; 1 failed before" in done.output
-    assert "1 run added" in done.output
-    assert "\n1 run failed; why is in the store. Try again with: " in done.output
-    assert done.exit_code == 1
+    done = symbreak_here(*given)
+    assert done.returncode == 1
+    failed = f"{n_failed} run{'s' * (n_failed > 1)} failed; why is in the store. Try again with: "
+    assert f"\n{failed}symbreak {shlex.join(given)} --retry-failed\n" in done.stdout
+    if n_failed == 2:
+        assert "a: nothing new to do of 2 runs\n" in done.stdout
+        assert "are there" not in done.stdout
+    else:
+        assert "1 run to do of 2" in done.stdout
+        assert "; 1 failed before" in done.stdout
+        assert "1 run added" in done.stdout
+    retried = symbreak_here(*given, "--retry-failed", "--dry-run")
+    assert (retried.returncode, f"{n_failed} run" in retried.stdout) == (0, True)

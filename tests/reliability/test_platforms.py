@@ -49,6 +49,8 @@ for name in {names}:
     except ModuleNotFoundError as error:  # of an extra that is not installed
         assert error.name.split(".")[0] in {extras}, error
 
+from pathlib import Path
+
 from symbreak._support.checks import total_memory
 from symbreak._support.workers import detached_start
 from symbreak.experiments import Store, StudySpec
@@ -58,7 +60,7 @@ with detached_start():
     pass
 with Store("a.db") as store:
     store.add_study(StudySpec.load("smoke"))
-assert check_store("a.db") == []
+assert check_store(Path("a.db")) == []
 
 sys.argv = ["symbreak", "--version"]
 symbreak.__main__.main()

@@ -42,7 +42,8 @@ class Topology:
     def __post_init__(self) -> None:
         whole = isinstance(self.sizes, Iterable) and not isinstance(self.sizes, np.ndarray | str)
         sizes = tuple(self.sizes) if whole else ()
-        if len(sizes) < 3 or any(not _is_whole(n) or not 1 <= n <= MAX_SIZE for n in sizes):
+        whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in sizes)
+        if len(sizes) < 3 or not whole or not all(1 <= n <= MAX_SIZE for n in sizes):
             raise ValueError(
                 "a topology needs at least three layer sizes (inputs, hidden, outputs), each an "
                 f"integer from 1 to {MAX_SIZE:,}, got {shown(self.sizes)}. "
@@ -200,7 +201,3 @@ def check_solved(value: object) -> Topology:
             f"{topology}."
         )
     return topology
-
-
-def _is_whole(n: object) -> bool:
-    return isinstance(n, int | np.integer) and not isinstance(n, bool)

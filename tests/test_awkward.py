@@ -156,7 +156,7 @@ NUMERICS = [
     door(symmetry.align, THETA, ANCHOR, NET, "assignment"),
     door(symmetry.distance, THETA, ANCHOR, NET, "exact"),
     door(symmetry.centroid, POPULATION, NET, "assignment"),
-    door(symmetry.canonical, THETA, NET, "bias"),
+    door(symmetry.canonical, THETA, NET),
     door(symmetry.spread, POPULATION, ANCHOR, NET, "assignment"),
     door(symmetry.networks.align, WEIGHTS, WEIGHTS, activation="tanh", layout="auto"),
     door(

@@ -237,7 +237,10 @@ class Polisher:
         if self._curvature is not None and self._try_curved(self._curvature):
             return
         while self._affordable(1) and not self._try(here.G):
-            self._damp()
+            self._damping *= self._growth
+            self._growth *= 2.0
+            if self._damping > MAX_DAMPING:
+                self.reason = "converged: step"
 
     def _try_curved(self, curvature: Curvature) -> bool:
         """Step with all that is known of the curvature, if it is trusted; whether that is enough.
@@ -301,12 +304,6 @@ class Polisher:
         self._theta, self._value = trial, value
         if value <= self.error:
             self.theta, self.error = trial, value
-
-    def _damp(self) -> None:
-        self._damping *= self._growth
-        self._growth *= 2.0
-        if self._damping > MAX_DAMPING:
-            self.reason = "converged: step"
 
     def _look_around(self) -> None:
         """End where there is nothing to gain, or no iteration left."""

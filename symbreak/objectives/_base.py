@@ -138,10 +138,6 @@ class Objective(ABC):
         """The way down from a vector, if ``can_polish``."""
         raise NotImplementedError
 
-    def resumed_polisher(self, state: State) -> Polisher:
-        """The polisher of ``state()``."""
-        raise NotImplementedError
-
     def model(self, theta: Array, output_weights: Array | None = None) -> Model | None:
         """The complete network of a vector, with the best output weights if none are given."""
         return None

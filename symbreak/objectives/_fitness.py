@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from traceback import format_exception_only
 from typing import Any
@@ -65,9 +65,12 @@ class _Judge:
     def _judged(self, theta: Array, n: int, seed: int | None) -> tuple[Array, list[str]]:
         """The same of one call of the function."""
         network = Network(theta.copy(), self.topology, self.inputs)
-        limit = _time_limit(self.timeout)
+        if self.timeout is not None and not _can_be_timed():
+            raise ValueError(
+                "a timeout needs the main thread of a process; use an executor of them."
+            )
         try:
-            with limit:
+            with nullcontext() if self.timeout is None else _timed(self.timeout):
                 value = self.function(*(network,) if seed is None else (network, seed))
         except (Exception, SystemExit) as error:  # a simulator that gives up ends but itself
             if self.raises:
@@ -182,7 +185,9 @@ class Fitness(Objective):
         """Fitness, averaged over episodes if it is noisy."""
         if not self.noisy:
             return self.judge(population)
-        first = _seed_of(population)
+        # of nothing but the networks of a generation, so that states need no seed
+        digest = hashlib.sha256(population.tobytes()).digest()
+        first = int.from_bytes(digest[:4], "little") % FRESH
         seeds = [(first + i) % FRESH for i in range(self.episodes)]
         return np.mean([self.judge(population, seed) for seed in seeds], axis=0)
 
@@ -285,20 +290,9 @@ def networks_for(
     return topology
 
 
-def _seed_of(population: Array) -> int:
-    """A seed for a generation; it depends on nothing but its networks, so that states need none."""
-    return int.from_bytes(hashlib.sha256(population.tobytes()).digest()[:4], "little") % FRESH
-
-
-def _time_limit(seconds: float | None) -> AbstractContextManager[None]:
-    """What raises a TimeoutError in what takes longer."""
-    if seconds is None:
-        return nullcontext()
-    if threading.current_thread() is not threading.main_thread() or not hasattr(
-        signal, "setitimer"
-    ):
-        raise ValueError("a timeout needs the main thread of a process; use an executor of them.")
-    return _timed(seconds)
+def _can_be_timed() -> bool:
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and hasattr(signal, "setitimer")
 
 
 class _TimeIsUp(BaseException):
@@ -307,6 +301,8 @@ class _TimeIsUp(BaseException):
 
 @contextmanager
 def _timed(seconds: float) -> Iterator[None]:
+    """Raise a TimeoutError in what takes longer."""
+
     def end(number: int, frame: object) -> None:
         raise _TimeIsUp
 

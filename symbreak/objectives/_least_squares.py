@@ -27,7 +27,6 @@ from symbreak._support.checks import (
     check_theta,
 )
 from symbreak._support.compile import notice_of_compilation
-from symbreak._support.state import State
 from symbreak.models import Model
 from symbreak.objectives._base import Found, Objective
 from symbreak.problems import Problem
@@ -79,12 +78,20 @@ class LeastSquares(Objective):
         check_kind("problem", problem, Problem, "as load_problem makes")
         self.threads = check_threads(threads)
         topology, train = problem.topology, problem.train
+        # a thread needs two layers of a block of samples, and the last one of all samples
+        n_rows = len(train) + topology.hidden[-1] * (problem.ridge.alpha > 0) + _kernels.PADDING
+        n_columns, widest = topology.hidden[-1] + 1 + topology.n_outputs, max(topology.sizes)
         check_memory(
             f"{self.threads:,} evaluations at a time of a {topology} network on "
             f"{len(train):,} samples",
-            self.threads * _scratch_bytes(problem),
+            8 * self.threads * (2 * widest * _kernels.SAMPLE_BLOCK + n_columns * n_rows),
             "use fewer threads or samples, or a smaller network",
         )
+        if topology.activation not in _kernels.COMPILED:
+            known = ", ".join(map(str, _kernels.COMPILED))
+            raise ValueError(
+                f"activation {topology.activation} has no compiled code; known are {known}."
+            )
         prepare_kernels()
         self.problem, self.topology, self.name = problem, topology, problem.name
         if problem.description:  # one that others know by its name
@@ -103,14 +110,25 @@ class LeastSquares(Objective):
 
     def _set_ridge(self, ridge: Ridge) -> None:
         self.ridge, self.alpha, self.sets_ridge = ridge, ridge.alpha, ridge.sets_itself
-        self._objective = _objective(self.problem, ridge.alpha)
+        problem, train = self.problem, self.problem.train
+        self._objective = _kernels.Objective(
+            n_samples=len(train),
+            total_weight=train.total_weight,
+            activation=self.topology.activation.code,
+            rescale=_kernels.RESCALES[problem.rescale],
+            output_shift=bool(problem.output_shift),
+            output_tanh=problem.output_error == "tanh",
+            weighted=train.weights is not None,
+            alpha=ridge.alpha,
+        )
         n_ridge = self.topology.hidden[-1] if ridge.alpha > 0 else 0
         if getattr(self, "_n_ridge", None) == n_ridge:
             return  # arrays of this size are there
         self._n_ridge = n_ridge
-        self._XT = _sample_rows(self.problem.train.X, n_ridge)
-        self._YT = _sample_rows(self.problem.train.y, n_ridge)
-        self._scratch = [self._new_scratch() for _ in range(self.threads)]
+        self._XT, self._YT = (_sample_rows(values, n_ridge) for values in (train.X, train.y))
+        sizes, buffer = self.topology.sizes, (max(self.topology.sizes), _kernels.SAMPLE_BLOCK)
+        rows = (sizes[-2] + int(problem.output_shift) + sizes[-1], self._XT.shape[1])
+        self._scratch = [tuple(map(_aligned, (buffer, buffer, rows))) for _ in range(self.threads)]
 
     def with_ridge(self, alpha: float) -> LeastSquares:
         """The same with a ridge that is given; they share their arrays, and take turns."""
@@ -180,10 +198,6 @@ class LeastSquares(Objective):
         kind = EvidencePolisher if self.sets_ridge else Polisher
         return kind(self, theta, max_iterations=max_iterations, max_evaluations=max_evaluations)
 
-    def resumed_polisher(self, state: State) -> Polisher:
-        """The polisher of ``state()``."""
-        return (EvidencePolisher if self.sets_ridge else Polisher).from_state(self, state)
-
     def _begin_process(self) -> None:
         """Threads and the state of locks do not survive a fork: each process has its own."""
         self._process = os.getpid()
@@ -219,12 +233,6 @@ class LeastSquares(Objective):
     def _fill(self, errors: Array, candidates: Array, scratch: tuple[Array, ...]) -> None:
         data = (self._sizes, self._XT, self._YT, self._roots, self._objective)
         _kernels.errors_into(errors, candidates, *data, *scratch)
-
-    def _new_scratch(self) -> tuple[Array, Array, Array]:
-        sizes = self.topology.sizes
-        buffer = (max(sizes), _kernels.SAMPLE_BLOCK)
-        n_columns = sizes[-2] + int(self.problem.output_shift) + sizes[-1]
-        return _aligned(buffer), _aligned(buffer), _aligned((n_columns, self._XT.shape[1]))
 
     def evaluated(self, theta: ArrayLike) -> tuple[Array, float]:
         """The vector at which ``theta`` (D,) is evaluated, and its penalty."""
@@ -336,30 +344,6 @@ class LeastSquares(Objective):
             return True
         difference = float(np.mean((better.signature - other.signature) ** 2))
         return bool(difference <= SAME**2 * max(better.error, np.finfo(float).tiny))
-
-
-def _scratch_bytes(problem: Problem) -> int:
-    """What a thread needs: two layers of a block of samples, and the last one of all samples."""
-    sizes, n_samples = problem.topology.sizes, len(problem.train)
-    n_rows = n_samples + (sizes[-2] if problem.ridge.alpha > 0 else 0) + _kernels.PADDING
-    return 8 * (2 * max(sizes) * _kernels.SAMPLE_BLOCK + (sizes[-2] + 1 + sizes[-1]) * n_rows)
-
-
-def _objective(problem: Problem, alpha: float) -> _kernels.Objective:
-    train, activation = problem.train, problem.topology.activation
-    if activation not in _kernels.COMPILED:
-        known = ", ".join(map(str, _kernels.COMPILED))
-        raise ValueError(f"activation {activation} has no compiled code; known are {known}.")
-    return _kernels.Objective(
-        n_samples=len(train),
-        total_weight=train.total_weight,
-        activation=activation.code,
-        rescale=_kernels.RESCALES[problem.rescale],
-        output_shift=bool(problem.output_shift),
-        output_tanh=problem.output_error == "tanh",
-        weighted=train.weights is not None,
-        alpha=alpha,
-    )
 
 
 @cache

@@ -123,7 +123,9 @@ class Optimizer(ABC):
             4,
             "a candidate and three others",
         )
-        self._check_memory()
+        who, size = type(self).__name__, self.population_size
+        what = f"{who} with {size:,} candidates of {dim:,} parameters"
+        check_memory(what, 8 * self._n_numbers, self._less_memory)
         self.max_evaluations = max_evaluations
         if max_evaluations is not None:
             least = self.population_size
@@ -166,14 +168,6 @@ class Optimizer(ABC):
     def _n_numbers(self) -> int:
         """What is held at a time: candidates, copies of them, what they are drawn from."""
         return 6 * self.population_size * (self.dim + 4)
-
-    def _check_memory(self) -> None:
-        check_memory(
-            f"{type(self).__name__} with {self.population_size:,} candidates of {self.dim:,} "
-            "parameters",
-            8 * self._n_numbers,
-            self._less_memory,
-        )
 
     @property
     def step_size(self) -> float | None:

@@ -158,12 +158,10 @@ class Restarts(Optimizer):
                 self.counters[name] += n - before[name]
         window = 10 + math.ceil(30 * self.dim / self.search.population_size)
         self._recent = np.append(self._recent, errors.min())[-2 * window :]
-        if self.search.stopped or self._is_spent or self._is_stuck(errors, window):
+        most = SMALL_SHARE * self._last_large if self._kind == "small" else math.inf
+        is_spent = self.search.n_evaluations >= most
+        if self.search.stopped or is_spent or self._is_stuck(errors, window):
             self._restart()
-
-    @property
-    def _is_spent(self) -> bool:
-        return self._kind == "small" and self.search.n_evaluations >= SMALL_SHARE * self._last_large
 
     def _is_stuck(self, errors: Array, window: int) -> bool:
         if self.search.step_size is not None and self.search.step_size < MIN_STEP:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -101,7 +100,7 @@ def _move(
     """Align in place, with the marks."""
     blocks, signed = _blocks_with_marks(topology), topology.signed
     if method == "invariant":
-        apply_rules(candidates, blocks, signed, lambda h: candidates[:, topology.key_index[h]])
+        apply_rules(candidates, topology, blocks)
     elif method == "proximity":
         step_towards(candidates, anchor, blocks, signed, rng)
     elif method == "assignment":
@@ -215,32 +214,16 @@ def centroid_from(mean: Array, population: Array, topology: Topology, method: st
             return mean
 
 
-#: What neurons are put in order by, from their rows (..., N, M + 1); a flip changes its sign.
-KEYS: dict[str, Callable[[Array], Array]] = {
-    "bias": lambda rows: rows[..., -1],
-    "first": lambda rows: rows[..., 0],
-    "sum": lambda rows: rows.sum(axis=-1),
-    "norm": lambda rows: (
-        np.where(rows.max(axis=-1) < -rows.min(axis=-1), -1, 1) * np.linalg.norm(rows, axis=-1)
-    ),
-}
-
-
-def canonical(theta: ArrayLike, topology: Topology, key: str = "bias") -> Array:
-    """The one replica of a network whose keys are positive and ascending in each layer.
+def canonical(theta: ArrayLike, topology: Topology) -> Array:
+    """The one replica of a network whose biases are positive and ascending in each layer.
 
     ``theta`` is one network (D,) or a population (N_p, D). These are Thierens' rules (rule-1 and
-    rule-2 of the paper) with a choice of key: the ``"bias"`` as in the paper (the last weight if
-    there are none), the ``"first"`` weight, the ``"sum"`` of weights and bias, or the ``"norm"`` of
-    both, signed as the largest weight. Where neurons cannot be flipped, keys are ascending only.
-    All replicas of a network have the same canonical form, but for ties.
+    rule-2 of the paper); without biases they go by the last weights. Where neurons cannot be
+    flipped, keys are ascending only. All replicas have the same canonical form, but for ties.
     """
-    check_choice("key", key, KEYS)
     population, single = _one_or_many(theta, topology)
-    out, keys_of = population.copy(), KEYS[key]
-    apply_rules(
-        out, topology.blocks, topology.signed, lambda h: keys_of(topology.layers(out)[h]).copy()
-    )
+    out = population.copy()
+    apply_rules(out, topology, topology.blocks)
     return out[0] if single else out
 
 

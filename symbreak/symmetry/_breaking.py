@@ -92,9 +92,7 @@ class InvariantBreaking(_OfNetworks):
 
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
         net, (moved, _) = self.topology, self._checked(population, anchor)
-        return moved, apply_rules(
-            moved, net.blocks, net.signed, lambda h: moved[:, net.key_index[h]]
-        )
+        return moved, apply_rules(moved, net, net.blocks)
 
 
 @dataclass(frozen=True)
@@ -189,17 +187,15 @@ BREAKINGS: dict[str, Callable[..., Breaking]] = {
 }
 
 
-def apply_rules(
-    population: Array, blocks: Sequence[IntArray], signed: bool, keys_of: Callable[[int], Array]
-) -> Mask:
+def apply_rules(population: Array, topology: Topology, blocks: Sequence[IntArray]) -> Mask:
     """Rule-1, where neurons can be flipped, and rule-2, in place; which candidates changed.
 
-    ``keys_of(layer)`` are the keys (N_p, N) of a layer's neurons, a new array: the biases, in the
-    paper. Blocks may have more columns than a topology's, which then move along.
+    Blocks may have more columns than the topology's, which then move along.
     """
     modified = np.zeros(len(population), dtype=np.bool_)
-    for layer, block in enumerate(blocks):  # in order: a layer's keys may follow its inputs
-        _put_in_order(population, block, keys_of(layer), signed, modified)
+    for block, keys in zip(blocks, topology.key_index, strict=True):
+        # in order: a layer's keys may follow its inputs
+        _put_in_order(population, block, population[:, keys], topology.signed, modified)
     return modified
 
 

@@ -209,11 +209,15 @@ def with_validated_ridge(
         if not may_go_on():
             return found
         path.append(_polished(objective.with_ridge(larger), path[-1], may_go_on))
-    unseen = _Unseen(objective, may_go_on)
-    last = len(path) - 1
+    problem, last = objective.problem, len(path) - 1
+    parts = [
+        (LeastSquares(replace(problem, train=shown)), left_out)
+        for shown, left_out in (folds(problem) if problem.validation is None else ())
+    ]
     losses: list[float] = []
     for i in range(last, -1, -1):
-        losses.append(unseen.loss(path[i], path[min(i + AHEAD, last)]))
+        start = path[min(i + AHEAD, last)]
+        losses.append(_unseen_loss(parts, problem, path[i], start, may_go_on))
         if not may_go_on():
             return found
         if min(losses[0], losses[-1]) > CLEARLY_WORSE * min(losses):
@@ -229,39 +233,34 @@ def _polished(objective: LeastSquares, start: EvidenceResult, may_go_on: MayGoOn
     return evidence_of(objective, polisher.theta)
 
 
-class _Unseen:
-    """Errors on samples that were not shown: those for validation, or parts that are left out."""
+def _unseen_loss(
+    parts: list[tuple[LeastSquares, Dataset]],
+    problem: Problem,
+    found: EvidenceResult,
+    start: EvidenceResult,
+    may_go_on: MayGoOn,
+) -> float:
+    """Mean squared error on samples that were not shown; of no meaning if it may not go on.
 
-    def __init__(self, objective: LeastSquares, may_go_on: MayGoOn) -> None:
-        self._problem, self._may_go_on = objective.problem, may_go_on
-        self._folds: list[tuple[LeastSquares, Dataset]] = []
-        if self._problem.validation is None:
-            self._folds = [
-                (LeastSquares(replace(self._problem, train=shown)), left_out)
-                for shown, left_out in folds(self._problem)
-            ]
+    On those for validation, or on parts that were left out. Networks without these are polished
+    from ``start``, which has a larger ridge.
+    """
 
-    def loss(self, found: EvidenceResult, start: EvidenceResult) -> float:
-        """Mean squared error; of no meaning if it may not go on.
-
-        Networks without some samples are polished from ``start``, which has a larger ridge.
-        """
-        if self._problem.validation is not None:
-            return self._error(found, self._problem.validation)
-        total = 0.0
-        for shown, left_out in self._folds:
-            share = shown.problem.train.total_weight / self._problem.train.total_weight
-            objective = shown.with_ridge(share * found.alpha)
-            without = _polished(objective, start, self._may_go_on)
-            total += (1 - share) * self._error(without, left_out)
-        return total
-
-    def _error(self, found: EvidenceResult, data: Dataset) -> float:
+    def error(found: EvidenceResult, data: Dataset) -> float:
         if found.output_weights is None:
             return np.inf
-        A, Y = _condensed(found.theta, self._problem, data)
+        A, Y = _condensed(found.theta, problem, data)
         squares = float(np.sum((A @ found.output_weights - Y) ** 2))
-        return squares / (data.total_weight * self._problem.topology.n_outputs)
+        return squares / (data.total_weight * problem.topology.n_outputs)
+
+    if problem.validation is not None:
+        return error(found, problem.validation)
+    total = 0.0
+    for shown, left_out in parts:
+        share = shown.problem.train.total_weight / problem.train.total_weight
+        without = _polished(shown.with_ridge(share * found.alpha), start, may_go_on)
+        total += (1 - share) * error(without, left_out)
+    return total
 
 
 # Classes

@@ -254,7 +254,10 @@ def record_of(run: Run, otherwise: str) -> RunRecord:
     on, history, kept, row = run.objective, run.history, run.kept, find_method(run.method)
     theta, penalty = on.evaluated(history.theta)
     best = _model(run, history.theta)
-    model = _selected(run) or best
+    if kept is not None:  # selected by the evidence; else by the validation set, if there is one
+        model = _model(run, kept.theta, kept.output_weights) or best
+    else:
+        model = (_model(run, history.selected) if history.rates else None) or best
     end = (run.n_taken, history.error)
     curve = [*history.curve, *([] if history.curve[-1:] == [end] else [end])]
     trace = history.table("trace")
@@ -289,13 +292,6 @@ def record_of(run: Run, otherwise: str) -> RunRecord:
         stopped=run.stopped or otherwise,
         seconds=run.seconds,
     )
-
-
-def _selected(run: Run) -> Model | None:
-    """The network that the evidence or the validation set has selected, if any."""
-    if run.kept is not None:
-        return _model(run, run.kept.theta, run.kept.output_weights)
-    return _model(run, run.history.selected) if run.history.rates else None
 
 
 def _model(run: Run, theta: Array, output_weights: Array | None = None) -> Model | None:

@@ -93,7 +93,10 @@ class Run:
         objective = as_objective(problem)
         self.method, self.seed = method, check_count("seed", seed, 0)
         budget = usual_evaluations(objective) if max_evaluations is None else max_evaluations
-        self.max_evaluations, self.max_starts = _checked_budget(budget), max_starts
+        self.max_evaluations = check_count("max_evaluations", budget, 1)
+        if self.max_evaluations > UNLIMITED:
+            raise ValueError(f"max_evaluations must be at most 2^53, got {shown(budget)}.")
+        self.max_starts = max_starts
         self.plan = make_plan(
             objective,
             method,
@@ -215,16 +218,17 @@ class Run:
             self._running[0].step()
         else:
             list(self._pool.map(advance, [s for s in self._running if not s.finished]))
-        while self._running and self._running[0].finished:
-            if self._is_promising(self._running[0]):
-                self._running[0].go_on()
-                continue
+        while self._running and self._has_ended(self._running[0]):
             self._take_over(self._running.pop(0))
             if self.finished:
                 self._running.clear()  # what others have found ahead of it does not count
         if self.error <= self.objective.target:  # also by the last of the budget
             self.stopped = "target"
-        self._keep_running()
+        # the first one has not finished; those behind it may have run ahead of it
+        while not (self.finished or self._executor or self._finishing) and (
+            sum(not start.finished for start in self._running) < self._n_parallel
+        ):
+            self._running.append(self._new_start(len(self.founds) + len(self._running)))
         self.seconds += time.perf_counter() - started
 
     def _run_away(self, max_time: float) -> None:
@@ -245,28 +249,24 @@ class Run:
                 for job, state in zip(jobs, states, strict=True)
             ]
 
-    def _keep_running(self) -> None:
-        """Begin starts, so that there is one for each thread."""
-        if self.finished or self._executor or self._finishing:
-            return
-        # the first one has not finished; those behind it may have run ahead of it
-        while sum(not start.finished for start in self._running) < self._n_parallel:
-            self._running.append(self._new_start(len(self.founds) + len(self._running)))
-
-    def _is_promising(self, start: Start) -> bool:
-        """Whether a start that has stalled should go on: those before it were not much better."""
+    def _has_ended(self, start: Start) -> bool:
+        """Whether a start is through; one that has stalled goes on if it is as good as others."""
         promising = self.plan.patience(self.objective.topology).promising
-        most = promising * self.history.error
-        return start.reason == "stalled" and start.history.error <= most
+        if start.reason == "stalled" and start.history.error <= promising * self.history.error:
+            start.go_on()
+        return start.finished
 
     def _take_over(self, start: Start) -> None:
         """Add what a start has found; decide whether to go on."""
         left = self._left
         if start.n_evaluations > left:  # it ran ahead of others, which left it less
             start = self._new_start(len(self.founds), left)
-            while not start.finished or self._is_promising(start):
-                start.go_on() if start.finished else start.step()
-        self._take(start)
+            while not self._has_ended(start):
+                start.step()
+        ended = start.reason != "budget" and not self._finishing
+        found = self._add(start, start.history, ended)
+        if ended and found is not None:
+            self.founds.append(replace(found, n_evaluations=self.n_taken))
         enough = self.plan.restarts and self.agreement.is_enough
         if not self.plan.restarts or start.reason == "budget":
             self.stopped = start.reason
@@ -277,16 +277,11 @@ class Run:
         elif len(self.founds) == self.max_starts:
             self.stopped = "starts"
         elif enough and self._left >= LEAST:
-            self._finish()
+            # once more without haste: starts may have ended since they were slow
+            self._finishing = True
+            self._running = [self._new_start(len(self.founds), theta=self.history.theta)]
         elif self._left < self.plan.of_start(len(self.founds)).least_evaluations:
             self.stopped = "budget"
-
-    def _take(self, start: Start) -> None:
-        """Add the notes of a start and, unless it was cut short, what it ended in."""
-        ended = start.reason != "budget" and not self._finishing
-        found = self._add(start, start.history, ended)
-        if ended and found is not None:
-            self.founds.append(replace(found, n_evaluations=self.n_taken))
 
     def _add(self, start: Start, notes: History, ended: bool = False) -> Found | None:
         """Add notes and counts of a start, and keep what it found if its ridge set itself."""
@@ -310,24 +305,15 @@ class Run:
         if self.kept is None or score < self.kept.score:
             self.kept = replace(found, score=score)
 
-    def _finish(self) -> None:
-        """Polish the best once more, without haste: starts may have ended since they were slow."""
-        self._finishing = True
-        self._running = [self._new_start(len(self.founds), theta=self.history.theta)]
-
     def record(self, time_is_up: bool = False) -> RunRecord:
         """What the run has found so far; ``time_is_up`` if that is why it ends now."""
-        return record_of(self._with_start_under_way(), "time" if time_is_up else "interrupted")
-
-    def _with_start_under_way(self) -> Run:
-        """The same with the start that is under way taken over as it is."""
         run = Run.__new__(Run)
         vars(run).update(vars(self), counters=dict(self.counters), _running=[])
         run.history = History(self.objective)
         run.history.absorb(self.history, 0)
-        for start in self._running[:1]:
+        for start in self._running[:1]:  # it is taken over as it is
             run._add(start, start.validated)
-        return run
+        return record_of(run, "time" if time_is_up else "interrupted")
 
     def state(self) -> State:
         """Everything needed to continue, in arrays and JSON-able values."""
@@ -349,34 +335,29 @@ class Run:
         """The run of ``state()``, which goes on bit by bit as if never interrupted."""
         objective = as_objective(problem)
         check_digest(objective, state)
-        run = cls.__new__(cls)
+        run, dim = cls.__new__(cls), objective.topology.dim
         with reading_state():
-            run._restore(objective, state, threads)
+            vars(run).update(restored(state, cls._saved, {"D": dim}))
+            find_method(run.method)
+            run.seed, run.max_starts = check_count("seed", state["seed"], 0), state["max_starts"]
+            if run.max_starts is not None:
+                check_count("max_starts", run.max_starts, 1)
+            run.plan = Plan(**state["plan"])
+            run._prepare(objective, threads, None)
+            run.history = History.from_state(run.objective, state["history"])
+            if not 0 <= run.n_taken <= run.max_evaluations:
+                raise ValueError("the state is damaged: it has spent more than its budget.")
+            founds = check_saved("founds", state["founds"], dict, {})
+            run.founds = [Found.from_state(founds[str(i)], dim) for i in range(len(founds))]
+            run.kept = None if state["kept"] is None else Found.from_state(state["kept"], dim)
+            for name, n in run.counters.items():
+                check_count(f"the state's {name}", n, 0)
+            run._finishing = run.plan.restarts and run.agreement.is_enough
+            start, plan = state["start"], run.plan.of_start(len(run.founds))
+            if start is None and not run.finished:
+                raise ValueError("the state is damaged: it has not ended, and there is no start.")
+            run._running = [] if start is None else [Start.from_state(run.objective, plan, start)]
         return run
-
-    def _restore(self, objective: Objective, state: State, threads: int) -> None:
-        dim = objective.topology.dim
-        vars(self).update(restored(state, self._saved, {"D": dim}))
-        find_method(self.method)
-        self.seed, self.max_starts = check_count("seed", state["seed"], 0), state["max_starts"]
-        if self.max_starts is not None:
-            check_count("max_starts", self.max_starts, 1)
-        self.plan = Plan(**state["plan"])
-        self._prepare(objective, threads, None)
-        self.history = History.from_state(self.objective, state["history"])
-        if not 0 <= self.n_taken <= self.max_evaluations:
-            raise ValueError("the state is damaged: it has spent more than its budget.")
-        founds = check_saved("founds", state["founds"], dict, {})
-        self.founds = [Found.from_state(founds[str(i)], dim) for i in range(len(founds))]
-        self.kept = None if state["kept"] is None else Found.from_state(state["kept"], dim)
-        for name, n in self.counters.items():
-            check_count(f"the state's {name}", n, 0)
-        self._finishing = self.plan.restarts and self.agreement.is_enough
-        start = state["start"]
-        if start is None and not self.finished:
-            raise ValueError("the state is damaged: it has not ended, and there is no start.")
-        plan = self.plan.of_start(len(self.founds))
-        self._running = [] if start is None else [Start.from_state(self.objective, plan, start)]
 
 
 def as_objective(problem: Problem | Objective) -> Objective:
@@ -384,10 +365,3 @@ def as_objective(problem: Problem | Objective) -> Objective:
     if isinstance(problem, Objective):
         return problem
     return LeastSquares(check_kind("problem", problem, Problem, "as load_problem makes"))
-
-
-def _checked_budget(max_evaluations: object) -> int:
-    budget = check_count("max_evaluations", max_evaluations, 1)
-    if budget > UNLIMITED:
-        raise ValueError(f"max_evaluations must be at most 2^53, got {shown(max_evaluations)}.")
-    return budget

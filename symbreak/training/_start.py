@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -17,7 +17,7 @@ from symbreak._support.checks import Array, check_count, check_finite, check_kin
 from symbreak._support.random import stream
 from symbreak._support.state import State, restored, taken
 from symbreak.methods import find_method, make_optimizer
-from symbreak.objectives import Objective
+from symbreak.objectives import LeastSquares, Objective
 from symbreak.objectives._base import Found
 from symbreak.optimizers import Optimizer
 from symbreak.training._history import History
@@ -98,7 +98,9 @@ class Start:
         self.optimizer: Optimizer | None = None  # where there is no search
         self.random: Array | None = None  # what is polished instead of a candidate of the search
         if theta is None and plan.is_random:
-            self.random = self._random_theta(seed)
+            rng = seed if isinstance(seed, Generator) else np.random.default_rng(seed)
+            self.random = rng.uniform(-1, 1, size=objective.topology.dim)  # as DE begins
+            self.random *= 1 if self._units is None else self._units
         elif theta is None:
             self.optimizer = make_optimizer(
                 plan.method,
@@ -108,7 +110,7 @@ class Start:
                 max_evaluations=plan.search_evaluations,
                 **plan.settings,
             )
-        self.history = History(objective, validates_all=self._validates_all)
+        self.history = History(objective, validates_all=not plan.restarts)
         self._polisher: Polisher | None = None
         self.recent = np.empty(0)  # errors after the last iterations of the polish
         self.reason = ""
@@ -132,15 +134,6 @@ class Start:
         """Work so far, in evaluations."""
         polished = 0 if self._polisher is None else self._polisher.n_evaluations
         return self._n_searched + polished
-
-    @property
-    def _validates_all(self) -> bool:
-        """Whether each improvement is validated.
-
-        With restarts, only the network that a start stalls in and the one it ends in are: to
-        validate each took two thirds of the time on two-circles (2026-11).
-        """
-        return not self.plan.restarts
 
     @property
     def validated(self) -> History:
@@ -181,7 +174,10 @@ class Start:
         if self.optimizer is not None and self._is_searching:
             self._search(self.optimizer)
         else:
-            self._polish(self._polisher or self._begin_polish())
+            polisher = self._polisher or self._begin_polish()
+            polisher.step()
+            self._note_polish(polisher)
+            self.recent = np.append(self.recent[-self._patience.slow[1] :], polisher.error)
         self._look_ahead()
 
     @property
@@ -194,12 +190,6 @@ class Start:
         n = optimizer.next_size + (0 if parents is None else len(parents))
         return optimizer.n_evaluations + n <= most
 
-    def _random_theta(self, seed: int | Generator) -> Array:
-        """A candidate as those that DE begins with."""
-        rng = seed if isinstance(seed, Generator) else np.random.default_rng(seed)
-        theta = rng.uniform(-1, 1, size=self.objective.topology.dim)
-        return theta if self._units is None else theta * self._units
-
     def _search(self, optimizer: Optimizer) -> None:
         history = self.history
         asked = optimizer.ask()
@@ -210,7 +200,7 @@ class Start:
         if not self.plan.restarts:  # short searches do not get far enough to differ
             history.note_spread(candidates, optimizer.n_evaluations)
         share = np.count_nonzero(optimizer.modified) / len(errors)
-        history.note_generation(optimizer.n_evaluations, share, optimizer.step_size or np.nan)
+        history.trace.append((optimizer.n_evaluations, share, optimizer.step_size or np.nan))
 
     def _judged(self, optimizer: Optimizer, candidates: Array) -> Array:
         """Errors of candidates; where there is noise, their parents are judged beside them."""
@@ -227,11 +217,6 @@ class Start:
         self.stall, self.reason = SLOW, ""
         self._look_ahead()
 
-    def _polish(self, polisher: Polisher) -> None:
-        polisher.step()
-        self._note_polish(polisher)
-        self.recent = np.append(self.recent[-self._patience.slow[1] :], polisher.error)
-
     @property
     def _has_stalled(self) -> bool:
         if not self.stall:
@@ -246,7 +231,7 @@ class Start:
     def _look_ahead(self) -> None:
         """End, where the next step has no place."""
         self.reason = self._reason()
-        if self.reason and not self._validates_all:
+        if self.reason and self.plan.restarts:
             self.history.note_rates()
 
     def _reason(self) -> str:
@@ -305,23 +290,21 @@ class Start:
         start.optimizer = None if searched is None else kind.from_state(searched)
         if start.optimizer is not None and start.optimizer.dim != dim:
             raise ValueError(f"the state is of another network than a {objective.topology}.")
-        start.history = History.from_state(
-            objective, state["history"], validates_all=start._validates_all
-        )
-        polished = state["polisher"]
-        start._polisher = None if polished is None else objective.resumed_polisher(polished)
-        start._check_beginning()
-        return start
-
-    def _check_beginning(self) -> None:
-        """A start has a search, or a random vector if its plan says so, or one that was given."""
-        is_given = self.optimizer is None and self.random is None
-        if is_given and (self.plan.polish == "none" or self.history.error == np.inf):
-            raise ValueError("the state is damaged: there is nothing to begin with.")
-        if self.random is not None:
-            check_finite("the state's random", self.random)
-            if self.optimizer is not None or not self.plan.is_random:
+        notes = {"validates_all": not plan.restarts}
+        start.history = History.from_state(objective, state["history"], **notes)
+        polisher = EvidencePolisher if objective.sets_ridge else Polisher
+        polished, least_squares = state["polisher"], cast(LeastSquares, objective)
+        start._polisher = None
+        if polished is not None:
+            start._polisher = polisher.from_state(least_squares, polished)
+        # it has a search, or a random vector if its plan says so, or one that was given
+        if start.random is not None:
+            check_finite("the state's random", start.random)
+            if start.optimizer is not None or not plan.is_random:
                 raise ValueError("the state is damaged: a random vector replaces a search.")
+        elif start.optimizer is None and (plan.polish == "none" or start.history.error == np.inf):
+            raise ValueError("the state is damaged: there is nothing to begin with.")
+        return start
 
 
 def advance(start: Start) -> None:

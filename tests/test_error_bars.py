@@ -127,28 +127,6 @@ def test_a_linear_model_has_the_bars_of_textbooks():
     assert np.sqrt(variance[0, 0]) == pytest.approx(textbook, rel=0.03)
 
 
-def test_intervals_of_a_linear_model_are_those_of_the_jackknife():
-    """The twin is MAPIE's, which trains again without each sample."""
-    mapie = pytest.importorskip("mapie.regression")
-    from sklearn.linear_model import LinearRegression
-    from sklearn.model_selection import LeaveOneOut
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 1))
-    y = 2 * X[:, 0] + rng.standard_t(3, size=120)
-    twin = mapie.CrossConformalRegressor(
-        LinearRegression(), confidence_level=0.9, method="base", cv=LeaveOneOut()
-    )
-    ends = twin.fit_conformalize(X, y).predict_interval(X)[1][:, :, 0]
-    problem = Problem.from_arrays(X, y, hidden=(1,), alpha=1e-9)
-    theta = np.array([1e-2, 0.0])  # tanh is linear here
-    model = LeastSquares(problem).model(theta)
-    bars = error_bars_of(problem, [Optimum(theta, model.output_weights, 1e-9)])
-    low, high = replace(model, error_bars=bars).predict_interval(X, 0.9)
-    assert np.mean(high - low) == pytest.approx(np.mean(ends[:, 1] - ends[:, 0]), rel=0.03)
-    assert (low + high) / 2 == pytest.approx(ends.mean(axis=1), abs=0.02)
-
-
 def test_a_sample_that_counts_twice_is_like_two_and_rows_are_those_of_the_table():
     X, y = table(40)
     repeated = trained(np.vstack([X, X]), np.append(y, y)).model

@@ -38,6 +38,7 @@ population_size = {DE = 20}
 F = 0.6
 problems = ["sinc"]
 """
+TASKS = ("auto", "regression")
 LABELS = ["red", "green", "blue"] * 4
 TABLE = "a,b,y\n" + "".join(f"{i},{i / 3:.3f},{i % 4}\n" for i in range(40))
 
@@ -113,36 +114,23 @@ def check_study(text):
     tomllib.loads(spec.text)
 
 
-@SETTINGS
-@given(content=mutated(TABLE.encode()), task=st.sampled_from(["auto", "regression"]))
-def test_a_table_of_any_bytes(tmp_path, content, task):
-    check_table(tmp_path / "table.csv", content, task)
+def file_of(kind):
+    """A table of this kind, as bytes."""
+    file, numbers = io.BytesIO(), np.arange(12.0)
+    if kind == "parquet":
+        columns = {"a": numbers, "b": np.arange(12), "c": LABELS, "y": numbers}
+        pd.DataFrame(columns).to_parquet(file)
+    elif kind == "npz":
+        np.savez(file, X=np.arange(24.0).reshape(12, 2), y=numbers)
+    return file.getvalue() or TABLE.encode()
 
 
-def parquet_file():
-    file = io.BytesIO()
-    columns = {"a": np.arange(12.0), "b": np.arange(12), "c": LABELS, "y": np.arange(12.0)}
-    pd.DataFrame(columns).to_parquet(file)
-    return file.getvalue()
-
-
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
 @SETTINGS
 @given(data=st.data())
-def test_a_parquet_file_of_any_bytes(tmp_path, data):
-    pytest.importorskip("pyarrow")
-    check_table(tmp_path / "table.parquet", data.draw(mutated(parquet_file())), "regression")
-
-
-def arrays_file():
-    file = io.BytesIO()
-    np.savez(file, X=np.arange(24.0).reshape(12, 2), y=np.arange(12.0))
-    return file.getvalue()
-
-
-@SETTINGS
-@given(content=mutated(arrays_file()))
-def test_an_array_file_of_any_bytes(tmp_path, content):
-    check_table(tmp_path / "table.npz", content, "regression")
+def test_a_table_of_any_bytes(tmp_path, kind, data):
+    content = data.draw(mutated(file_of(kind)))
+    check_table(tmp_path / f"table.{kind}", content, data.draw(st.sampled_from(TASKS)))
 
 
 @SETTINGS

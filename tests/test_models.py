@@ -20,7 +20,6 @@ from symbreak.models import Model
 from symbreak.problems import Scaling
 from tests.papers import paper_problem
 from tests.strategies import seeds, topologies
-from tests.test_export import random_model
 
 
 def regressor(**fields):
@@ -65,14 +64,6 @@ def test_predictions_are_in_the_units_of_the_data():
     assert shifted.outputs(X).shape == (4, 1)
 
 
-def test_several_targets_are_columns():
-    two = Scaling(np.array([100.0, 0]), np.array([50.0, 1]))
-    weights = np.array([[2.0, 1], [-1, 0]])
-    model = regressor(topology=Topology((2, 2, 2)), targets=two, output_weights=weights)
-    assert model.predict(X)[:, 1] == pytest.approx([a for a, _ in map(by_hand, X)])
-    assert model.error(X, model.predict(X)) == 0
-
-
 def test_classes_are_labels_and_scores_are_probabilities():
     model = classifier()
     sums = np.array([[2 * a + b, 2 * b, 0.5 - a] for a, b in map(by_hand, X)])
@@ -98,10 +89,8 @@ def test_errors_are_normalised_squares_or_shares_of_samples():
         (lambda: regressor().predict([[1, 2, 3]]), r"\(K, 2\) for a 2-2-1 network, got \(1, 3\)"),
         (lambda: regressor().predict([["a", "b"]]), "array of numbers"),
         (lambda: regressor().predict([[1, math.nan]]), "X must be finite"),
-        (lambda: regressor().predict([]), "X must"),
         (lambda: regressor().error(X, [1, 2]), r"\(4, 1\), got \(2, 1\)"),
         (lambda: regressor().error(X, np.ones((4, 2))), r"\(4, 1\), got \(4, 2\)"),
-        (lambda: regressor().error(X, ["a"] * 4), "array of numbers"),
         (lambda: classifier().error(X, [1, 2, 3, 4]), "labels like 'red', got int64"),
         (lambda: classifier().error(X, [["red"]] * 4), "one class label per sample"),
         (lambda: classifier().error(X, ["red"]), r"\(4,\), got \(1,\)"),
@@ -135,6 +124,7 @@ def test_columns_of_several_targets_are_found_by_name():
     two = {"topology": Topology((2, 2, 2)), "targets": Scaling.identity(2)}
     names = {"feature_names": ("volts", "humidity"), "target_names": ("u", "v")}
     model = regressor(**two, **names, output_weights=np.array([[2.0, 1], [-1, 0]]))
+    assert model.predict(FRAME)[:, 1] == pytest.approx([a for a, _ in map(by_hand, X)])
     frame = FRAME.assign(**dict(zip("uv", model.predict(FRAME).T, strict=True)))
     assert model.error(frame, frame[["v", "u"]]) == 0
     assert model.error(frame, frame) == 0
@@ -235,18 +225,12 @@ def test_a_message_about_many_columns_is_short():
             "inputs must be a Scaling of 2 columns, got 3",
         ),
         (regressor, {"task": "clustering"}, "unknown task 'clustering'"),
-        (regressor, {"output": "relu"}, "unknown output 'relu'"),
         (regressor, {"output": "softmax"}, "must be 'linear', got 'softmax'"),
         (regressor, {"classes": ("a",)}, "cannot have 1 classes"),
-        (
-            regressor,
-            {"feature_names": ("a",)},
-            "feature_names must be 2 different names",
-        ),
+        (regressor, {"feature_names": ("a",)}, "feature_names must be 2 different names"),
         (classifier, {"classes": ("a", "b")}, "cannot have 2 classes"),
         (classifier, {"classes": ("a", "b", "a")}, "classes must differ"),
         (classifier, {"classes": (1, "1", 2)}, "strings all of them or none of them"),
-        (classifier, {"classes": (0, False, 2)}, "classes must differ"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(make, change, message):
@@ -292,7 +276,14 @@ def test_a_model_comes_back_to_the_last_bit(topology, seed, data):
 
 @pytest.mark.parametrize(
     "classes",
-    [("", "\u00e9\u2028\n", "\ud800"), (0, 1, 2), (0.5, -0.0, 1e300), tuple(np.arange(3))],
+    [
+        ("", "\u00e9\u2028\n", "\ud800"),
+        (0.5, -0.0, 1e300),
+        tuple(np.arange(3)),
+        (0, 1, 2**64 - 1),
+        (2**64 - 3, 2**64 - 2, 2**64 - 1),
+        (-(2**63), 0, 2**63 - 1),
+    ],
 )
 def test_labels_come_back(tmp_path, classes):
     model = classifier(classes=classes)
@@ -300,6 +291,7 @@ def test_labels_come_back(tmp_path, classes):
     loaded = Model.load(tmp_path / "a.json")
     assert loaded.classes == classes
     assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    assert set(loaded.predict(X).tolist()) <= set(classes)
     with pytest.raises(ValueError, match="must be strings, finite numbers or booleans"):
         classifier(classes=(None, 1, 2)).save(tmp_path / "a.json")
 
@@ -334,32 +326,17 @@ DEEP = 100_000
     [
         ({"format": "other"}, "does not say that its format"),
         ({"version": 2}, "version 2, this symbreak reads 1; upgrade"),
-        ({"version": True}, "version True"),
-        ({"version": None}, "version None"),
         ({"net": "2-2-3"}, "net must be a list"),
         ({"net": [2, 2]}, "at least three layer sizes"),
-        ({"net": [2, 10**12, 3]}, "layer sizes"),
         ({"net": [2] * 10_000}, "theta must have shape"),
-        ({"net": [2, 3, 3]}, r"theta must have shape \(9,\)"),
         ({"activation": "exec"}, "unknown activation 'exec'"),
-        ({"activation": ["tanh"]}, "activation"),
         ({"task": None}, "unknown task None"),
-        ({"output": {}}, "unknown output"),
         ({"theta": [10**400] * 6}, "theta must be"),
-        ({"theta": ["x"] * 6}, "theta must be"),
-        ({"theta": [[1] * 6]}, "theta must have shape"),
-        ({"theta": None}, "theta must"),
         ({"output_weights": [[1, 2, 3], [1, 2]]}, "output_weights must be"),
-        ({"output_weights": []}, "output_weights must have shape"),
         ({"inputs": {"mean": [0, 0], "scale": [0, 1]}}, "scale must be positive"),
         ({"inputs": {"mean": [0, 0]}}, "missing .* 'scale'"),
-        ({"inputs": []}, "not what save writes"),
-        ({"classes": ["a", "b", "a"]}, "classes must differ"),
         ({"classes": ["a", "b", None]}, "classes must be strings"),
         ({"classes": [10**400, 1, 2]}, "classes must be .* of 64 bits"),
-        ({"classes": []}, "cannot have 0 classes"),
-        ({"feature_names": ["a", 1]}, "feature_names must be"),
-        ({"feature_names": ["a", "a"]}, "feature_names must be"),
         ({"feature_names": "ab"}, "feature_names must be"),
         ({"origin": 1}, "origin must be"),
     ],
@@ -376,14 +353,10 @@ def test_a_tampered_file_is_refused_with_the_reason(tmp_path, change, message):
     ("text", "message"),
     [
         ("", "not JSON, or cut short"),
-        (json.dumps(FACTS)[:-40], "not JSON, or cut short"),
-        ("null", "does not say that its format"),
         ("[" * DEEP, "nested too deeply"),
-        ('{"a":' * DEEP, "nested too deeply"),
         (json.dumps(FACTS).replace("0.5", "NaN"), "holds NaN"),
         (json.dumps(FACTS).replace("0.5", "1e999"), "must be finite"),
         (json.dumps(FACTS).replace("0.5", "1" * 5000), "digits"),
-        ("\x00", "not JSON"),
     ],
 )
 def test_what_is_no_model_is_refused_with_the_reason(tmp_path, text, message):
@@ -416,11 +389,3 @@ def test_a_model_of_a_trained_network_predicts_what_its_evaluator_does():
     assert model.error(inputs, inputs[:, 0] * 7 + 2) == pytest.approx(evaluate(theta[None])[0])
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict(inputs), model.predict(inputs))
-
-
-@pytest.mark.parametrize("classes", [(0, 2**64 - 1), (2**64 - 2, 2**64 - 1), (-(2**63), 2**63 - 1)])
-def test_classes_may_be_any_integers_of_64_bits(classes):
-    model = random_model("1-2-2", output="tanh", classes=classes)
-    again = Model.from_json(model.to_json())
-    assert again.classes == classes
-    assert set(again.predict(np.linspace(-9, 9, 50)[:, None]).tolist()) <= set(classes)

@@ -156,8 +156,8 @@ class ErrorBars:
         columns = (np.append(0.0, column) for column in self.scores.T)
         return max(tail, 1.0) * np.array([np.interp(coverage, levels, c) for c in columns])
 
-    def facts(self) -> dict[str, Any]:
-        """Plain values for a file."""
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
         names = ("scores", "scale", "error", "error_spread")
         return {
             **{name: getattr(self, name).tolist() for name in names},
@@ -174,7 +174,7 @@ class ErrorBars:
         }
 
     @classmethod
-    def from_facts(cls, facts: Mapping[str, Any], topology: Topology) -> ErrorBars:
+    def from_json(cls, facts: Mapping[str, Any], topology: Topology) -> ErrorBars:
         """Those of ``facts``, for a model of this topology.
 
         Raises:

@@ -6,11 +6,10 @@ file from which nothing can be executed.
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args, overload
@@ -18,6 +17,7 @@ from typing import Any, Literal, get_args, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from symbreak import _model_file
 from symbreak._error_bars import ErrorBars
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import (
@@ -31,7 +31,6 @@ from symbreak._support.checks import (
     check_magnitude,
     check_path,
     check_real,
-    check_text,
     check_vectors,
     shown,
 )
@@ -50,9 +49,6 @@ __all__ = ["Model"]
 #: were fitted by least squares, or softmax for classes with probabilities.
 Output = Literal["linear", "tanh", "softmax"]
 
-FORMAT, FORMAT_VERSION = "symbreak-model", 1
-#: A larger file is not a small network.
-MAX_FILE = 64 * 2**20
 #: Beyond a range by more than this part of it, inputs are far outside; and what is rounding.
 ROOM, ROUNDING = 0.1, 1e-9
 #: More names are not told.
@@ -389,43 +385,15 @@ class Model:
         Raises:
             ValueError: if there is none, or the file is not what ``save`` writes; with the reason.
         """
-        path = check_path("path", path)
-        if not path.is_file():
-            raise ValueError(f"there is no model file {str(path)!r}.")
-        if path.stat().st_size > MAX_FILE:
-            raise ValueError(f"{path} is no model file: it has more than {MAX_FILE >> 20} MiB.")
+        text = _model_file.text_of_file(path)
         try:
-            return cls.from_json(path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError:
-            raise ValueError(f"{path} is no model file: it is not UTF-8 text.") from None
+            return cls.from_json(text)
         except ValueError as error:
             raise ValueError(f"{path} is no model file: {error!s:.300}") from None
 
     def to_json(self) -> str:
         """What a model file holds."""
-        facts = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "net": list(self.topology.sizes),
-            "activation": self.topology.activation.name,
-            "task": self.task,
-            "output": self.output,
-            "classes": list(self.classes),
-            "feature_names": list(self.feature_names),
-            "target_names": list(self.target_names),
-            "inputs": {"mean": self.inputs.mean.tolist(), "scale": self.inputs.scale.tolist()},
-            "targets": {"mean": self.targets.mean.tolist(), "scale": self.targets.scale.tolist()},
-            "theta": self.theta.tolist(),
-            "output_weights": self.output_weights.tolist(),
-            "origin": dict(self.origin),
-        }
-        if self.encoding is not None:
-            facts["encoding"] = self.encoding.to_json()
-        if self.error_bars is not None:
-            facts["error_bars"] = self.error_bars.facts()
-        if self.ranges is not None:
-            facts["ranges"] = self.ranges.tolist()
-        return json.dumps(facts, indent=1, allow_nan=False) + "\n"
+        return _model_file.to_json({one.name: getattr(self, one.name) for one in fields(self)})
 
     @classmethod
     def from_json(cls, text: str) -> Model:
@@ -434,56 +402,7 @@ class Model:
         Raises:
             ValueError: if the text is not that of a model.
         """
-        facts = _parsed(text)
-        bars = facts.get("error_bars")
-        try:
-            topology = Topology(_as_tuple(facts, "net"), facts["activation"])
-            return cls(
-                topology,
-                facts["task"],
-                facts["theta"],
-                facts["output_weights"],
-                Scaling(**facts["inputs"]),
-                Scaling(**facts["targets"]),
-                facts["output"],
-                _as_tuple(facts, "classes"),
-                _as_tuple(facts, "feature_names"),
-                _as_tuple(facts, "target_names"),
-                facts["origin"],
-                Encoding.from_json(facts["encoding"]) if "encoding" in facts else None,
-                None if bars is None else ErrorBars.from_facts(bars, topology),
-                facts.get("ranges"),
-            )
-        except KeyError as missing:
-            raise ValueError(f"it lacks {missing}.") from None
-        except TypeError as error:
-            raise ValueError(f"it is not what save writes: {error}.") from None
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    """All that a model file says, by name; refused if it is of another format."""
-
-    def refuse(constant: str) -> float:
-        raise ValueError(f"it holds {constant}.")
-
-    try:
-        facts = json.loads(check_text("a model's text", text), parse_constant=refuse)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON, or cut short: {error}.") from None
-    except RecursionError:
-        raise ValueError("it is nested too deeply.") from None
-    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-        raise ValueError(f"it does not say that its format is {FORMAT!r}.")
-    if (version := facts.get("version")) != FORMAT_VERSION or version is True:
-        raise ValueError(
-            f"it has version {shown(version)}, this symbreak reads {FORMAT_VERSION}; upgrade "
-            "symbreak."
-        )
-    return facts
-
-
-def _as_tuple(facts: Mapping[str, Any], name: str) -> tuple[Any, ...]:
-    return tuple(check_kind(name, facts[name], list, "as save writes"))
+        return cls(**_model_file.from_json(text))
 
 
 def _is_label(label: object) -> bool:

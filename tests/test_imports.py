@@ -22,6 +22,7 @@ LAYERS = [
     {"network"},
     {"symmetry", "problems"},
     {"_error_bars"},
+    {"_model_file"},
     {"_kernels", "models"},
     {"optimizers", "export", "inspection"},
     {"methods", "_polish"},

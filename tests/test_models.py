@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbreak import LeastSquares, Topology, models
+from symbreak import LeastSquares, Topology
 from symbreak._activations import ACTIVATIONS
+from symbreak._model_file import MAX_FILE
 from symbreak._support import frames
 from symbreak._support.writing import write_text
 from symbreak.models import Model
@@ -376,7 +377,7 @@ def test_other_files_are_refused_unread(tmp_path):
         Model.load(tmp_path / "a.json")
     with (tmp_path / "a.json").open("wb") as file:
         file.truncate(10 * 2**30)  # it takes no room on the disk
-    with pytest.raises(ValueError, match=f"more than {models.MAX_FILE >> 20} MiB"):
+    with pytest.raises(ValueError, match=f"more than {MAX_FILE >> 20} MiB"):
         Model.load(tmp_path / "a.json")
 
 

@@ -19,8 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from symbreak._model_file import MAX_FILE
 from symbreak.experiments._spec import NUMERICS_VERSION, RunSpec, sorted_json
-from symbreak.models import MAX_FILE, Model
+from symbreak.models import Model
 from symbreak.training import RunRecord
 
 Row: TypeAlias = dict[str, Any]

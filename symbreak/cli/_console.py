@@ -120,7 +120,7 @@ def in_shell_words(text: str) -> str:
     text = re.sub(
         rf"\b({'|'.join(FLAGS)})=(['\"]?)([\w-]+)\2",
         lambda found: f"{FLAGS[found[1]]} {found[3]}".removesuffix(" True"),
-        re.sub(r", or polish=.none.", "", text),  # which has no option
+        re.sub(r", or polish=.none.|; ask for polish=", "", text),  # which has no option
     )
     name, _, rest = text.partition(" ")
     return f"{FLAGS[name]} {rest}" if name in FLAGS else text

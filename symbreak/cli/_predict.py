@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,12 +31,10 @@ from symbreak.cli._console import (
 )
 from symbreak.models import Model, check_coverage
 from symbreak.problems import read_table
-from symbreak.problems._tables import Table, check_known, to_floats
+from symbreak.problems._tables import Table, check_known
 
 #: Samples that go through the network at a time.
 BLOCK = 2**16
-#: Digits of a prediction, if the data have fewer.
-LEAST_DIGITS = 6
 #: None of the columns can be left out.
 FILL_IN = "The model reads these columns: fill in the numbers, or leave the rows out."
 
@@ -58,10 +54,7 @@ def predict_command(
     header: Header = None,
     keep: Annotated[bool, option(None, "Add the columns of the file", "--keep")] = False,
     key: Annotated[str | None, option("COLUMN", "Add this one, to join them; a,b for more")] = None,
-    digits: Annotated[
-        int | None,
-        typer.Option(min=1, max=17, metavar="N", help="Of a number (default: as the file has)"),
-    ] = None,
+    digits: Annotated[int, typer.Option(min=1, max=17, help="Of a predicted number")] = 6,
     encoding: Encoding = None,
 ) -> None:
     """Predict the targets of new data, in the units of the training data.
@@ -98,10 +91,9 @@ def predict_command(
         predicted += _ends(network, X, interval, [name for name, _ in predicted])
     if network.ranges is not None:
         predicted.append(("outside", _outside(network, X, notes)))
-    cell = partial(_cell, digits or _digits_of(table, inputs), table.decimal)
     columns = [table.cells(name) for name in kept]
     for _, values in predicted:
-        columns.append([cell(x) if isinstance(x, float) else x for x in values])
+        columns.append([_cell(x, digits, table.decimal) for x in values])
     text = io.StringIO()
     writer = csv.writer(text, delimiter=table.delimiter, lineterminator="\n")
     names = [f"predicted {name}" if name in kept else name for name, _ in predicted]
@@ -119,17 +111,6 @@ def read_shown(path: Path, header: bool | None = None, encoding: str | None = No
     """A data file; a terminal shows that it is being read, which may take long."""
     with Console(stderr=True).status(f"reading {shown(path)}"):
         return read_table(path, header=header, encoding=encoding)
-
-
-def _digits_of(table: Table, names: Sequence[str]) -> int | None:
-    """The most digits of a number in columns of text; None, which is all, if there is none."""
-    texts = (table.cells(name) for name in names if table.columns[name].dtype.kind not in "biuf")
-    most = 0
-    for cells in texts:
-        numbers = np.isfinite(to_floats(cells, table.decimal))
-        digits = (re.sub(r"[eE].*|\D", "", cells[i]).lstrip("0") for i in np.flatnonzero(numbers))
-        most = max(most, *map(len, digits), 0)
-    return min(max(most, LEAST_DIGITS), 17) if most else None
 
 
 def choose_inputs(model: Model, table: Table) -> Sequence[str]:
@@ -206,6 +187,7 @@ def _outside(model: Model, X: Array, notes: Console) -> list[str]:
     return [", ".join(model.columns[i] for i in np.flatnonzero(row)) for row in found]
 
 
-def _cell(digits: int | None, decimal: str, value: float) -> str:
-    text = repr(value) if digits is None else f"{value:#.{digits}g}".rstrip(".")
-    return text.replace(".", decimal)
+def _cell(value: float | str, digits: int, decimal: str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:#.{digits}g}".rstrip(".").replace(".", decimal)

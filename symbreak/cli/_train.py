@@ -50,15 +50,13 @@ from symbreak.cli._predict import read_shown
 from symbreak.inspection import is_constant, recorded_scores, scores
 from symbreak.models import Model
 from symbreak.objectives import LeastSquares
-from symbreak.objectives._least_squares import check_threads
 from symbreak.problems import read_problem
 from symbreak.problems._files import Table, default_targets
 from symbreak.topology import MAX_SIZE
-from symbreak.training._committee import check_networks, split
+from symbreak.training._committee import split
 from symbreak.training._recipe import make_plan, polish_of, usual_evaluations
 from symbreak.training._record import Progress
 from symbreak.training._size import what_takes_long
-from symbreak.training._train import continued
 
 _data = functools.partial(option, panel="Data file")
 _net = functools.partial(option, panel="Network")
@@ -132,8 +130,6 @@ def train_command(
     options |= {"n_networks": networks, "max_neurons": max_neurons}
     options["hidden"] = "auto" if chooses else None
     names = list(dict.fromkeys(method or ["auto"]))
-    check_threads(threads)
-    check_networks(problem, networks, max_neurons, averages=own, chooses=chooses)
     _check_methods(problem, names, options)
     searches = all(polish_of(name, None) != "restarts" for name in names)  # whose sizes stay
     _say_what(problem, chooses=chooses and previous is None and not searches)
@@ -193,19 +189,11 @@ def _run(
 
 
 def _check_methods(problem: Problem, names: list[str], options: dict[str, Any]) -> None:
-    """All is right, or nothing starts."""
-    objective, previous = LeastSquares(problem), options["initial"]
-    if previous is not None:
-        continued(previous, problem, options["hidden"])
-    check_count("seed", options["seed"], 0)
-    budget = options["max_evaluations"]
-    if budget is None:
-        budget = usual_evaluations(objective)
-    check_count("max_evaluations", budget, 1)
+    """All methods can be had with these options, or nothing starts."""
+    objective, budget = LeastSquares(problem), options["max_evaluations"]
+    budget = usual_evaluations(objective) if budget is None else budget
     for name in names:
-        plan = make_plan(objective, name, budget, population_size=options["population_size"])
-        if previous is not None and plan.polish == "none":
-            raise ValueError(f"--from begins with a polish, and {name} has none; use auto.")
+        make_plan(objective, name, budget, population_size=options["population_size"])
 
 
 def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None) -> Problem:

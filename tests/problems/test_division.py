@@ -35,13 +35,11 @@ def test_classes_are_shuffled_within_the_parts():
 @pytest.mark.parametrize(
     ("n_rows", "validation", "test", "message"),
     [
-        (1, 0, 0.2, "test must be a share .* one row, got 0.2 of 1; this share needs 3 rows"),
         (2, 0, 0.2, "test must be a share .* one row, got 0.2 of 2; this share needs 3 rows"),
         (50, 0.01, 0, "validation must be a share .* got 0.01 of 50; this share needs 51 rows"),
         (9, 0, 1e-300, r"this share needs 5e\+299 rows"),
         (4, 0, 0, "at least 5 rows for training, got 4"),
         (3, 0, 0.2, "at least 5 rows for training, .* shares 0 and 0.2 of 3, leave 2; take small"),
-        (9, 0.5, 0.5, "shares 0.5 and 0.5 of 9, leave 1"),
         (11, 0.5, 0.5, "shares 0.5 and 0.5 of 11, leave 0"),  # 6 and 6
         (9, 2, 0, "validation must be a finite number in"),
     ],

@@ -20,12 +20,10 @@ def flowers(folder, labels):
         (["red", "blue"] * 10, "classification"),
         (["True", "False"] * 10, "classification"),
         (["0", "1"] * 5, "classification"),
-        (["1.0", "2.0"] * 5, "classification"),
         (["0", "1", "2"] * 10, "classification"),
         (["0", "1", "2"] * 3, "regression"),  # too few rows to be sure
         ([str(i % 21) for i in range(210)], "regression"),
         (["0.5", "1"] * 20, "regression"),
-        ([str(i) for i in range(40)], "regression"),
     ],
 )
 def test_the_task_is_recognised(tmp_path, labels, task):
@@ -40,7 +38,6 @@ def test_the_task_is_recognised(tmp_path, labels, task):
         (["1", "2", "3", "x"] * 10, r"column 'kind' has text in row 5 \('x'\)"),
         ([""] * 12, "column 'kind' has missing values in row 2"),
         (["7"] * 12, "the target 'kind' is the same in all 12 rows, '7'.* Name another target"),
-        (["red"] * 12, "the target 'kind' is the same in all 12 rows, 'red'"),
     ],
 )
 def test_a_target_that_is_neither_numbers_nor_classes_is_refused(tmp_path, labels, message):

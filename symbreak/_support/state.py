@@ -44,8 +44,7 @@ def taken(owner: Any, saved: Mapping[str, type | str]) -> State:
     for name, kind in saved.items():
         value, who = getattr(owner, name), type(owner).__name__
         if isinstance(value, np.ndarray) != isinstance(kind, str) and value is not None:
-            found = "an array" if isinstance(value, np.ndarray) else type(value).__name__
-            declared = repr(kind) if isinstance(kind, str) else kind.__name__
+            found, declared = type(value).__name__, getattr(kind, "__name__", repr(kind))
             raise TypeError(f"{who}.saved declares {name} as {declared}, but it is {found}.")
         state[name] = saved_value(value)
     return state

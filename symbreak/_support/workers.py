@@ -31,7 +31,6 @@ _PRELOAD = "symbreak.experiments._preload"
 P = ParamSpec("P")
 R = TypeVar("R")
 
-
 #: For starts and ends of processes, of which ``multiprocessing`` keeps one book for all threads.
 _book = threading.Lock()
 #: A process that was forked from the one that loaded this cannot use its fork server.

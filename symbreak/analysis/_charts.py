@@ -244,7 +244,12 @@ def _curves(
     legend = alt.Legend(symbolType="stroke", symbolSize=400, symbolStrokeWidth=2)
     color = by_method(alt.Color, "color", styles, legend)
     dash = by_method(alt.StrokeDash, "dash", styles, legend)
-    x = _evaluations(data, logarithmic)
+    x = alt.X("evaluations:Q", title="evaluations", scale=alt.Scale(nice=False))
+    if not logarithmic:
+        x = x.axis(labelExpr=COUNTS, tickCount=4)
+    else:
+        ticks = log_ticks(data["evaluations"].min(), data["evaluations"].max())
+        x = x.scale(type="log", nice=False).axis(labelExpr=COUNTS, values=ticks)
     base = alt.Chart(data).transform_filter(shown)
     line = base.mark_line(strokeWidth=2, interpolate="step-after", clip=True)
     line = line.encode(x=x, y=y, color=color, strokeDash=dash).add_params(shown)
@@ -256,14 +261,6 @@ def _curves(
     chart = alt.LayerChart(layer=layers, width=WIDTH, height=HEIGHT)
     chart = chart.add_params(log_switch()) if switch else chart
     return styled(chart.properties(title=title))
-
-
-def _evaluations(data: pd.DataFrame, logarithmic: bool) -> alt.X:
-    x = alt.X("evaluations:Q", title="evaluations", scale=alt.Scale(nice=False))
-    if not logarithmic:
-        return x.axis(labelExpr=COUNTS, tickCount=4)
-    ticks = log_ticks(data["evaluations"].min(), data["evaluations"].max())
-    return x.scale(type="log", nice=False).axis(labelExpr=COUNTS, values=ticks)
 
 
 def _hover(data: pd.DataFrame, x: alt.X, methods: list[str]) -> alt.Chart:
@@ -331,8 +328,8 @@ def select(frame: pd.DataFrame, problem: str, methods: Iterable[str]) -> pd.Data
 
 def finite(frame: pd.DataFrame, column: str) -> pd.Series[bool]:
     """Which rows have a finite number there."""
-    values = pd.Series(dtype=float) if frame.empty else frame[column]
-    return pd.Series(np.isfinite(values.to_numpy(np.float64)), index=values.index)
+    values = frame.get(column, pd.Series(dtype=float)).astype(float)
+    return values.notna() & ~np.isinf(values)
 
 
 def quartiles(frame: pd.DataFrame, column: str, logarithmic: bool = False) -> pd.DataFrame:

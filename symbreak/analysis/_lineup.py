@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import count, cycle
 from typing import NamedTuple
 
 import pandas as pd
@@ -107,29 +107,25 @@ def styles_of(lineup: Lineup) -> dict[str, Style]:
 
     With more variants than styles, colours come again with the dash and shape of another.
     """
-    styles = {}
+    styles, n = {}, len(VARIANT_STYLES)
     for family in lineup.families:
-        free: dict[str, Style | None] = {**ROLE_STYLES}
-        variants = count()
-        for member in lineup.members:
-            if member.family == family:
-                styles[member.method] = free.pop(member.role, None) or _variant(next(variants))
+        free, variants = {**ROLE_STYLES}, count()
+        for member in (each for each in lineup.members if each.family == family):
+            if member.role in free:
+                styles[member.method] = free.pop(member.role)
+                continue
+            turn, first = divmod(next(variants), n)
+            _, dash, shape = VARIANT_STYLES[(first + turn) % n]
+            styles[member.method] = Style(VARIANT_STYLES[first].color, dash, shape)
     return styles
 
 
 def distinct_styles(methods: Iterable[str]) -> dict[str, Style]:
     """A style of its own for each method, whatever its family and role."""
-    known = [*VARIANT_STYLES, *ROLE_STYLES.values()]
-    return {method: known[i % len(known)] for i, method in enumerate(methods)}
+    return dict(zip(methods, cycle([*VARIANT_STYLES, *ROLE_STYLES.values()]), strict=False))
 
 
 def drawn(styles: Styles, methods: Iterable[str]) -> dict[str, Style]:
     """The styles of some methods, in the order of ``styles``."""
     there = set(methods)
     return {method: style for method, style in styles.items() if method in there}
-
-
-def _variant(number: int) -> Style:
-    turn, first = divmod(number, len(VARIANT_STYLES))
-    second = VARIANT_STYLES[(first + turn) % len(VARIANT_STYLES)]
-    return VARIANT_STYLES[first]._replace(dash=second.dash, shape=second.shape)

@@ -98,15 +98,15 @@ def _facts(model: Model, problem: Problem) -> str:
     names, net = model.columns, model.topology
     goal = ", ".join(model.target_names[:MAX_TARGETS]) or "the target"
     inputs = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    n = net.dim + model.output_weights.size
+    size = net.dim + model.output_weights.size
     known = recorded_scores(model).get("training")
     fitted = f", fitted to {known.n:,} rows" if known else ""
     neurons = "neuron" if sum(net.hidden) == 1 else "neurons"
-    n_networks = model.origin.get("networks", 1)
-    mean = f"the mean of {n_networks} networks, side by side, " if n_networks != 1 else "a network "
+    n = model.origin.get("networks", 1)
+    mean = f"the mean of {n} networks, side by side, " if n != 1 else "a network "
     return (
         f"{'Classes' if model.classes else 'Values'} of {goal} from {inputs}: {mean}with "
-        f"{sum(net.hidden):,} hidden {net.activation} {neurons} ({net}), a formula with {n:,} "
+        f"{sum(net.hidden):,} hidden {net.activation} {neurons} ({net}), a formula with {size:,} "
         f"numbers{fitted}."
     )
 
@@ -117,7 +117,7 @@ def _scores(model: Model, problem: Problem, seen: bool) -> dict[str, Any]:
     if not seen:
         found[NEW] = scores(model, problem)["training"]
     names = model.target_names or [f"y{i + 1}" for i in range(model.topology.n_outputs)]
-    several, rows = len(names) > 1, []
+    several, rows = len(names) > 1 and not model.classes, []
     for part, score in found.items():
         said, n = SAID.get(part, part), f"{score.n:,}"
         if model.classes:
@@ -126,11 +126,8 @@ def _scores(model: Model, problem: Problem, seen: bool) -> dict[str, Any]:
             quality = "none" if np.isnan(r2) else f"{r2:.4f}"
             words = [said, name] if several else [said]
             rows.append([*words, n, f"{rmse:.4g} \u00b1 {spread:.2g}", quality])
-    head = (
-        ["rows", "target", "number", "RMSE", "R2"] if several else ["rows", "number", "RMSE", "R2"]
-    )
-    head = ["rows", "number", "misclassified"] if model.classes else head
-    return {"columns": head, "rows": rows}
+    head = ["rows", *(["target"] if several else []), "number", "RMSE", "R2"]
+    return {"columns": [*head[:-2], "misclassified"] if model.classes else head, "rows": rows}
 
 
 def _fit_charts(model: Model, problem: Problem) -> Iterator[tuple[str, Any, str]]:
@@ -141,10 +138,9 @@ def _fit_charts(model: Model, problem: Problem) -> Iterator[tuple[str, Any, str]
     frame, names = fit_points(model, problem), model.target_names or ("y",)
     for j, name in enumerate(names[:MAX_TARGETS]):
         rows = frame[frame["output"] == j].drop(columns=["output", "x"])
-        band = (
-            f" A grey line should hold {COVERAGE:.0%} of the true values." if "low" in rows else ""
-        )
-        said = f"All would be on the dashed line if all were right.{band}"
+        said = "All would be on the dashed line if all were right."
+        if "low" in rows:
+            said += f" A grey line should hold {COVERAGE:.0%} of the true values."
         yield f"{name}: predicted over true", predicted_chart(rows, name), said
         chart = residual_chart(rows, "predicted", f"predicted {name}", name)
         yield f"{name}: what is left over", chart, "No pattern should be seen."
@@ -152,18 +148,16 @@ def _fit_charts(model: Model, problem: Problem) -> Iterator[tuple[str, Any, str]
 
 def _effect_charts(model: Model, found: list[Effect]) -> Iterator[tuple[str, Any, str]]:
     names = [str(label) for label in model.classes] or list(model.target_names) or ["y"]
-    ends = [
-        effect.means + 2 * sign * np.nan_to_num(effect.std) for effect in found for sign in (-1, 1)
-    ]
-    low, high = (one.min(axis=0) for one in (np.vstack(ends), -np.vstack(ends)))
+    bands = [(effect.means, 2 * np.nan_to_num(effect.std)) for effect in found]
+    ends = np.vstack([mean + sign * wide for mean, wide in bands for sign in (-1, 1)])
+    low, high = ends.min(axis=0), ends.max(axis=0)
     for effect in found:
         for j, name in list(enumerate(names))[: 1 if len(names) == 2 else MAX_TARGETS]:
             if model.classes:
                 j, name = (1, names[1]) if len(names) == 2 else (j, name)
                 name = f"{'probability' if model.output == 'softmax' else 'score'} of {name}"
-            scale = alt.Scale(
-                domain=[low[j], -high[j]], zero=False
-            )  # the same of all: what is flat looks flat
+            # the same of all: what is flat looks flat
+            scale = alt.Scale(domain=[low[j], high[j]], zero=False)
             yield f"{name} over {effect.name}", _effect_chart(effect, j, name, scale), ""
 
 
@@ -199,10 +193,9 @@ def _sizes(model: Model) -> dict[str, Any]:
 
 def _ranges(model: Model) -> dict[str, Any]:
     """What was seen in training, by column."""
-    if model.ranges is None:
-        return {"columns": [], "rows": []}
-    ends, rows = model.inputs.undo(model.ranges), []
-    for i, name in enumerate(model.columns):
+    rows: list[list[str]] = []
+    ends = model.inputs.undo(model.ranges) if model.ranges is not None else np.empty((2, 0))
+    for i, name in enumerate(model.columns if ends.size else ()):
         coded = model.encoding.columns[i] if model.encoding is not None else None
         both = ends[:, int(np.argmax(model.owners == i))]
         seen = " to ".join(f"{end:.6g}" for end in both)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from symbreak._support.checks import (
     Array,
+    IntArray,
     check_kind,
     check_magnitude,
     check_text,
@@ -73,9 +74,8 @@ def network_chart(model: Model) -> alt.TopLevelMixin:
 def _edges(layer: int, matrix: Array) -> pd.DataFrame:
     """A line for each weight between two layers."""
     i, j = np.indices(matrix.shape).reshape(2, -1)
-    below, above = map(_heights, matrix.shape)
+    (below, above), weights = map(_heights, matrix.shape), matrix.ravel()
     frame = pd.DataFrame({"x": layer, "y": below[i], "x2": layer + 1, "y2": above[j]})
-    weights = matrix.ravel()
     frame["size"] = np.abs(weights) / (np.abs(weights).max() or 1.0)
     return frame.assign(color=np.where(weights < 0, NEGATIVE, POSITIVE))
 
@@ -105,36 +105,29 @@ def _width(field: str, most: float) -> alt.Size:
 def match_chart(comparisons: Mapping[str, Comparison], anchor: str) -> alt.TopLevelMixin:
     """Draw which neuron of each network stands for which of the anchor's, layer by layer.
 
-    The wider a line, the more alike the two neurons; orange ones are flipped. Beside it is how each
-    weight that a neuron reads has changed, after that.
+    The wider a line, the more alike the two neurons; orange ones are flipped.
     """
     named = check_kind("comparisons", comparisons, Mapping, "of comparisons by name")  # type: ignore[type-abstract]
-    charts, anchor = [], check_text("anchor", anchor)
+    rows, anchor = [], check_text("anchor", anchor)[:24]
     for name, comparison in named.items():
         check_kind("a comparison", comparison, Comparison, "as networks.compare makes")
-        panels: list[Any] = []
-        for h, order in enumerate(comparison.orders):
-            height = max(40, min(20 * len(order), 500))
-            title = titled(f"hidden layer {h + 1}", f"{anchor[:24]} - {str(name)[:24]}")
-            panels.append(_matches(comparison, h).properties(title=title, height=height))
-            panels.append(_changes(comparison, h).properties(height=height))
-        charts.append(alt.hconcat(*panels))
-    title = titled(
-        "Which neuron is which, and how its weights have changed",
-        "wide lines: alike; orange: flipped",
-    )
-    return styled(alt.vconcat(*charts).properties(title=title))
+        layers = zip(comparison.orders, comparison.signs, comparison.agreement, strict=True)
+        panels = [
+            _matches(*layer).properties(title=titled(f"hidden layer {h}", f"{anchor} - {name:.24}"))
+            for h, layer in enumerate(layers, start=1)
+        ]
+        rows.append(alt.hconcat(*panels))
+    title = titled("Which neuron is which", "wide lines: alike; orange: flipped")
+    return styled(alt.vconcat(*rows).properties(title=title))
 
 
-def _matches(comparison: Comparison, layer: int) -> Any:
+def _matches(order: IntArray, signs: Array, agreement: Array) -> Any:
     """A line from each neuron of the anchor to the one that stands for it."""
-    order, n = comparison.orders[layer], len(comparison.orders[layer])
-    lines = pd.DataFrame(
-        {"a": range(n), "b": order, "left": 0, "right": 1, "label": range(1, n + 1)}
-    )
-    lines["agreement"] = np.maximum(comparison.agreement[layer], 0)
-    lines["color"] = np.where(comparison.signs[layer] < 0, NEGATIVE, POSITIVE)
-    base = alt.Chart(lines, width=150).encode(
+    n = len(order)
+    lines = pd.DataFrame({"a": range(n), "b": order, "left": 0, "right": 1})
+    lines["label"], lines["agreement"] = lines["a"] + 1, np.maximum(agreement, 0)
+    lines["color"] = np.where(signs < 0, NEGATIVE, POSITIVE)
+    base = alt.Chart(lines, width=150, height=max(40, min(20 * n, 500))).encode(
         x=alt.X("left:Q", axis=None).scale(domain=[-0.3, 1.3]),
         y=alt.Y("a:Q", axis=None).scale(domain=[-0.5, n - 0.5], reverse=True),
     )
@@ -144,28 +137,6 @@ def _matches(comparison: Comparison, layer: int) -> Any:
     left = base.mark_text(align="right", dx=-5, color=GREY).encode(text="label:N")
     right = base.mark_text(align="left", dx=5, color=GREY).encode(x="right:Q", text="label:N")
     return alt.layer(edges, left, right)
-
-
-def _changes(comparison: Comparison, layer: int) -> alt.Chart:
-    """Weights of the network minus those of the anchor, a row for each neuron."""
-    before, after = comparison.weights[layer]
-    n, m = before.shape
-    names = comparison.inputs if layer == 0 and comparison.inputs else range(1, m)
-    columns = [*(str(name)[:24] for name in names), "bias"]
-    rows, places = np.indices((n, m)).reshape(2, -1)
-    cells = pd.DataFrame({"neuron": rows + 1, "place": places, "change": (after - before).ravel()})
-    cells["weight"] = [columns[i] for i in places]
-    most = max(float(cells["change"].abs().max()), 1e-9)
-    color = alt.Color("change:Q", legend=alt.Legend(title="change")).scale(
-        domain=[-most, 0, most], range=[NEGATIVE, "white", POSITIVE], interpolate="rgb"
-    )
-    marks = alt.Chart(cells, width=max(60, min(16 * m, 600))).mark_rect()
-    return marks.encode(
-        x=alt.X("weight:N", sort=alt.EncodingSortField("place", op="min"), title=None),
-        y=alt.Y("neuron:O", title=None, axis=alt.Axis(labels=False, ticks=False)),
-        color=color,
-        tooltip=["neuron", "weight", "change"],
-    )
 
 
 def draws_chart(before: Array, aligned: AlignedDraws) -> alt.TopLevelMixin:

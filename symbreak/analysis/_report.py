@@ -17,7 +17,7 @@ import vl_convert
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
-from symbreak._support.checks import check_callable, check_folder, check_path, shown
+from symbreak._support.checks import check_folder, check_path, shown
 from symbreak._support.writing import write_bytes, write_text
 from symbreak._version import __version__
 from symbreak.analysis import _charts, _tables, _targets
@@ -81,7 +81,6 @@ def write_report(
     folder: str | Path,
     *,
     formats: Sequence[str] = ("svg", "pdf"),
-    on_step: Callable[[str], object] | None = None,
 ) -> Report:
     """Turn stores, finished or still running, into a folder with a page, tables and figures.
 
@@ -89,7 +88,6 @@ def write_report(
         store: A store or an archive, or several that are reported together.
         folder: Where to; made if it is missing. ``index.html`` there is one self-contained page.
         formats: Of the figures in ``figures/``: svg, png, pdf; none for the page alone.
-        on_step: Called with a word on what is done next.
 
     Returns:
         The page, and what it shows.
@@ -102,20 +100,17 @@ def write_report(
     paths = [check_path("store", each) for each in stores]
     if not paths:
         raise ValueError(f"a report needs at least one store, got {shown(store)}.")
-    say = check_callable("on_step", on_step) or (lambda step: None)
     if not isinstance(formats, list | tuple):
         raise TypeError(f"formats must be a sequence, such as ('svg',), got {shown(formats)}.")
     for name in formats:
         if not isinstance(name, str) or name not in FORMATS:
             raise ValueError(f"figures are saved as {', '.join(FORMATS)}, got {shown(name)}.")
-    say("reading results")
     with ExitStack() as stack:
         sources = [open_results(path) for path in paths]
         for source in sources:
             stack.enter_context(source)
         results = Results.of(*sources)
         folder.mkdir(parents=True, exist_ok=True)
-        say("computing statistics")
         runs = results.runs.drop(columns="versions")  # the page says them, once
         for name, text in (
             ("results.csv", runs.to_csv(index=False)),
@@ -124,7 +119,6 @@ def write_report(
             ("table.tex", _tables.latex_table(results)),
         ):
             write_text(folder / name, text, follow_links=False)  # somebody's links stay
-        say("drawing charts")
         page = render_page(results, paths[0].stem, Figures(folder / "figures", formats))
     index = folder / "index.html"  # written whole, so that a browser never sees half of it
     write_text(index, page, follow_links=False)

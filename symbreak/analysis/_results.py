@@ -262,26 +262,18 @@ def _best_fits(sources: Sequence[Store | Archive], results: Results) -> dict[str
     """The best network of each problem, where its data can be loaded again."""
     fits = {}
     for name, runs in results.runs.groupby("problem", sort=False):
-        run = _best_run(runs)
+        # by the error on validation data, or else by that of training; never by that of the test
+        by = "validation_error" if runs["validation_error"].notna().any() else "error"
+        run = runs.iloc[int(runs[by].astype(float).fillna(np.inf).argmin())]
+        problem, model = None, None
         with suppress(ValueError, OSError):  # such as a data file that was moved
             problem = _problem_of(run, results)
-            model = None if problem is None else _model_of(str(run["key"]), sources)
-            if problem is not None and model is not None and model.topology == problem.topology:
-                fits[str(name)] = Fit(problem, model, str(run["method"]), int(run["repetition"]))
+            for source in sources if problem else ():
+                with suppress(StoreError):  # another has it, or nobody has
+                    model = model or source.model(str(run["key"]))
+        if problem is not None and model is not None and model.topology == problem.topology:
+            fits[str(name)] = Fit(problem, model, str(run["method"]), int(run["repetition"]))
     return fits
-
-
-def _model_of(key: str, sources: Sequence[Store | Archive]) -> Model | None:
-    for source in sources:
-        with suppress(StoreError):  # another has it, or nobody has
-            return source.model(key)
-    return None
-
-
-def _best_run(runs: pd.DataFrame) -> pd.Series[Any]:
-    """By the error on validation data, or else by that of training; never by that of the test."""
-    by = "validation_error" if runs["validation_error"].notna().any() else "error"
-    return runs.iloc[int(runs[by].astype(float).fillna(np.inf).argmin())]
 
 
 def _problem_of(run: pd.Series[Any], results: Results) -> Problem | None:

@@ -80,30 +80,26 @@ def switched(values: ArrayLike, **axis: Any) -> dict[str, Any]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two positive ones: powers of ten, or more if these are too few."""
+    """Round numbers between two positive ones: powers of ten, or more if these are too few.
+
+    Where the range is so short that it is nearly linear, multiples of a round step.
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks: list[float] = []
     for digits in ((1,), (1, 3), (1, 2, 5), range(1, 10), [d / 2 for d in range(2, 20)]):
-        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        rounded = (float(f"{digit}e{power}") for power in powers for digit in digits)
-        ticks = [tick for tick in rounded if low <= tick <= high]
+        numbers = (float(f"{digit}e{power}") for power in powers for digit in digits)
+        ticks = [tick for tick in numbers if low <= tick <= high]
         if len(ticks) >= 3:
             break
-    if len(ticks) < 3 and low < high:
-        ticks = _even_ticks(low, high)
-    return ticks[:: 1 + len(ticks) // 8]
-
-
-def _even_ticks(low: float, high: float) -> list[float]:
-    """Three or more multiples of a round step: for ranges so short that they are nearly linear."""
-    power, ticks = math.floor(math.log10(high - low)), []
+    power = math.floor(math.log10(high - low)) if low < high else 0
     for digit, shift in ((5, 0), (2, 0), (1, 0), (5, 1), (2, 1)):
-        step = float(f"{digit}e{power - shift}")
-        numbers = range(math.floor(low / step), math.ceil(high / step) + 1)
-        multiples = (float(f"{digit * n}e{power - shift}") for n in numbers)
-        ticks = [tick for tick in multiples if low <= tick <= high]
-        if len(ticks) >= 3:
+        if len(ticks) >= 3 or low >= high:
             break
-    return ticks
+        step = float(f"{digit}e{power - shift}")
+        multiples = range(math.floor(low / step), math.ceil(high / step) + 1)
+        numbers = (float(f"{digit * n}e{power - shift}") for n in multiples)
+        ticks = [tick for tick in numbers if low <= tick <= high]
+    return ticks[:: 1 + len(ticks) // 8]
 
 
 def styled(chart: AnyChart) -> AnyChart:

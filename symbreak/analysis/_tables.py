@@ -21,36 +21,8 @@ Columns = dict[str, str | Callable[[Row], str]]
 
 def number_tables(results: Results, problem: str) -> Iterator[dict[str, Any]]:
     """The tables of a problem: title, text, columns and rows; empty ones are left out."""
-    for title, text, frame, columns in (
-        (
-            "Which of two is better, of all methods?",
-            "Wilcoxon rank-sum test with Holm's correction over all pairs. The chance is that of a "
-            "run of the first to have a smaller error than one of the second (Vargha and Delaney's "
-            "A12).",
-            results.all_tests[1],
-            _PAIRS,
-        ),
-        (
-            "Is there any difference within a family?",
-            "Kruskal-Wallis test over the methods of a family.",
-            results.family_tests[0],
-            _KRUSKAL,
-        ),
-        (
-            "Which of two is better, within a family?",
-            "The same test, uncorrected, as in the paper.",
-            results.family_tests[1],
-            _PAIRS,
-        ),
-        (
-            "How many evaluations does it take?",
-            "Evaluations of all runs until they reach the target or end, divided by the number of "
-            "runs that reach it; and how many times fewer than the plain method of the family "
-            "needs that is.",
-            results.running_times,
-            _TIMES,
-        ),
-    ):
+    frames = (*results.all_tests[1:], *results.family_tests, results.running_times)
+    for frame, (title, text, columns) in zip(frames, _NUMBERS, strict=True):
         part = frame[frame["problem"] == problem]
         if len(part):
             yield {"title": title, "text": text, **_table(part, columns)}
@@ -179,6 +151,33 @@ _TIMES: Columns = {
     "times fewer than plain": _or("-", "speed_up"),
     "95 % interval": _interval("low", "high"),
 }
+
+
+_NUMBERS: tuple[tuple[str, str, Columns], ...] = (
+    (
+        "Which of two is better, of all methods?",
+        "Wilcoxon rank-sum test with Holm's correction over all pairs. The chance is that of a run "
+        "of the first to have a smaller error than one of the second (Vargha and Delaney's A12).",
+        _PAIRS,
+    ),
+    (
+        "Is there any difference within a family?",
+        "Kruskal-Wallis test over the methods of a family.",
+        _KRUSKAL,
+    ),
+    (
+        "Which of two is better, within a family?",
+        "The same test, uncorrected, as in the paper.",
+        _PAIRS,
+    ),
+    (
+        "How many evaluations does it take?",
+        "Evaluations of all runs until they reach the target or end, divided by the number of runs "
+        "that reach it; and how many times fewer than the plain method of the family needs that "
+        "is.",
+        _TIMES,
+    ),
+)
 
 
 def cell_text(mean: float, std: float) -> str:

@@ -37,15 +37,13 @@ def summary_sentences(results: Results) -> list[str]:
 
 
 def _extent(results: Results) -> str:
-    runs, n = results.runs, len(results.runs)
-    repetitions = runs.groupby(["problem", "method"]).size()
-    spread = f"{repetitions.min()}"
-    if repetitions.min() != repetitions.max():
-        spread += f" to {repetitions.max()}"
+    runs = results.runs
+    sizes = runs.groupby(["problem", "method"]).size()
+    spread = " to ".join(map(str, sorted({sizes.min(), sizes.max()})))
     return (
-        f"{counted(n, 'finished run')}: {counted(len(results.problems), 'problem')}, "
+        f"{counted(len(runs), 'finished run')}: {counted(len(results.problems), 'problem')}, "
         f"{counted(runs['method'].nunique(), 'method')}, {spread} "
-        f"repetition{'s' if repetitions.max() > 1 else ''} each."
+        f"repetition{'s' if sizes.max() > 1 else ''} each."
     )
 
 
@@ -96,11 +94,9 @@ def _family_sentences(results: Results, family: str) -> list[str]:
     if plain is None or breaking is None:
         return []
     compared = lineup.compared(family)
-    table = results.summary[results.summary["method"].isin(compared)]
-    complete = table.groupby("problem")["method"].transform("size") == len(compared)
-    judged = table[complete]
-    n = judged["problem"].nunique()
-    if not n:
+    judged = results.summary[results.summary["method"].isin(compared)]
+    judged = judged.groupby("problem").filter(lambda part: len(part) == len(compared))
+    if judged.empty:
         return []
     wins = int((judged["best"] & (judged["method"] == breaking)).sum())
     others = [method for method in compared if method != breaking]
@@ -109,8 +105,8 @@ def _family_sentences(results: Results, family: str) -> list[str]:
     better, worse = (int((against["better"] == name).sum()) for name in (breaking, plain))
     sentence = (
         f"{breaking} has a smaller mean error than {' and '.join(others)} on {wins} of "
-        f"{counted(n, 'problem')}; against {plain} it is significantly better on {better}, "
-        f"worse on {worse}."
+        f"{counted(judged['problem'].nunique(), 'problem')}; against {plain} it is significantly "
+        f"better on {better}, worse on {worse}."
     )
     return [sentence, *_speed_sentences(results, plain, breaking)]
 
@@ -133,12 +129,9 @@ def _speed_sentences(results: Results, plain: str, breaking: str) -> list[str]:
 
 def paper_sentences(results: Results) -> list[str]:
     """How far the results agree with the paper, where runs are as long as those of its study."""
-    known = [row["same_winner"] for row in results.agreement if row["same_winner"] is not None]
-    sentences = []
-    if known:
-        agreeing, compared = (
-            sum(row[what] for row in results.agreement) for what in ("agreeing", "compared")
-        )
+    rows, sentences = results.agreement, []
+    if known := [row["same_winner"] for row in rows if row["same_winner"] is not None]:
+        agreeing, compared = (sum(row[what] for row in rows) for what in ("agreeing", "compared"))
         tests = f", its verdict of a test in {agreeing} of {counted(compared, 'pair')}"
         sentences.append(
             f"The paper's winner is confirmed in {sum(known)} of "

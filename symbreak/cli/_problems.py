@@ -54,13 +54,13 @@ def _facts(problem: Problem) -> tuple[str, ...]:
     sizes = [len(part) for part in problem.parts.values()]
     alike = len(sizes) > 1 and len(set(sizes)) == 1
     populations = [problem.population_size.get(family, "-") for family in ("DE", "CMA-ES")]
-    n = problem.topology.n_replicas
-    short = f"{n:.1e}".replace("e+0", "e").replace("e+", "e")
+    net = problem.topology
+    short = f"{net.n_replicas:.1e}".replace("e+0", "e").replace("e+", "e")
     return (
-        str(problem.topology),
+        str(net),
         TASKS[problem.task],
-        str(problem.topology.dim),
-        f"{n:,}" if n < 1_000_000 else short,
+        str(net.dim),
+        f"{net.n_replicas:,}" if net.n_replicas < 1_000_000 else short,
         f"{len(sizes)}x{sizes[0]}" if alike else "/".join(map(str, sizes)),
         "/".join(map(str, populations)),
         f"{(problem.max_evaluations or 0) // 1000:,}k",

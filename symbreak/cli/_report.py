@@ -24,8 +24,8 @@ def report_command(
 
     given = (part.strip() for part in figures.split(","))
     formats = [part for part in given if part not in ("", "none")]
-    with console.status("opening") as status:
-        report = write_report(stores, out, formats=formats, on_step=status.update)
+    with console.status("making the report"):
+        report = write_report(stores, out, formats=formats)
     for sentence in summary_sentences(report.results):
         say(sentence)
     address = report.page.resolve().as_uri()

@@ -8,6 +8,7 @@ import shlex
 import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,7 @@ from symbreak.cli._console import (
     say,
 )
 from symbreak.experiments import Archive, Store, StudySpec, run_study
-from symbreak.experiments._driver import StudyResult, Update
+from symbreak.experiments._driver import Update
 from symbreak.experiments._execution import missing_runs
 from symbreak.experiments._spec import seconds_per_evaluation
 from symbreak.experiments._study import BUILT_IN
@@ -69,27 +70,22 @@ def study_command(
     check_count("--workers", workers, 0)
     check_real("--checkpoint-every", checkpoint_every, 0, 1e9)
     known = frozenset(Archive(archive).runs()["key"]) if archive else frozenset()
-    if dry_run and not store.exists():
-        new = (run for run in spec.runs(part) if run.key not in known)
-        counts = Counter((run.problem, run.method) for run in new)
-        _print_plan(spec, counts, part, workers, n_failed=0)
-        return
-    with Store(store, read_only=dry_run) as opened:
-        todo = missing_runs(spec, opened, shard=part, retry_failed=retry_failed, known=known)
+    there = not dry_run or store.exists()
+    with Store(store, read_only=dry_run) if there else nullcontext() as opened:
+        wanted, n_failed = (run for run in spec.runs(part) if run.key not in known), 0
+        todo = wanted if opened is None else missing_runs(spec, opened, part, retry_failed, known)
+        if opened is not None:
+            opened.check_study(spec)
+            if not retry_failed and opened.count("failure"):  # before, and left out for it
+                n_failed = sum(opened.has_failed(run.key) for run in wanted)
         counts = Counter((run.problem, run.method) for run in todo)
-        n_failed = 0
-        if not retry_failed and opened.count("failure"):  # before, and left out for it
-            wanted = (run.key for run in spec.runs(part) if run.key not in known)
-            n_failed = sum(map(opened.has_failed, wanted))
-        opened.check_study(spec)
-        if dry_run:
-            _print_plan(spec, counts, part, workers, n_failed)
-        else:
-            console.print(_extent(spec, counts, part, n_failed))
+        console.print(_extent(spec, counts, part, n_failed))
         if not counts and n_failed:
             _print_failed(n_failed)
             raise typer.Exit(1)
-        if dry_run or not counts:
+        if dry_run and counts:
+            _print_plan(spec, counts, workers)
+        if opened is None or dry_run or not counts:
             return
         if cluster is not None:
             logging.disable(logging.ERROR)  # of Dask; what matters is said in other words
@@ -108,19 +104,13 @@ def study_command(
                 executor=cluster,
                 on_news=say,
             )
-    result = result._replace(failed=result.failed + n_failed)
-    _print_end(result, store)
-
-
-def _print_end(result: StudyResult, store: Path) -> None:
-    """What was done and how to go on; the exit code says the same."""
     say(f"{counted(result.finished, 'run')} added to {store}")
-    if result.failed:
-        _print_failed(result.failed)
+    if n_failed := n_failed + result.failed:
+        _print_failed(n_failed)
     if result.interrupted:
         say(f"Stopped early; nothing is lost. Go on with: {_again()}")
         raise typer.Exit(130)
-    if result.failed:
+    if n_failed:
         raise typer.Exit(1)
 
 
@@ -163,33 +153,22 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return i, n
 
 
-def _print_plan(
-    spec: StudySpec,
-    counts: Counter[tuple[str, str]],
-    shard: tuple[int, int],
-    workers: int,
-    n_failed: int,
-) -> None:
+def _print_plan(spec: StudySpec, counts: Counter[tuple[str, str]], workers: int) -> None:
     """What would run, with an estimate of the time from a short calibration."""
-    console.print(_extent(spec, counts, shard, n_failed))
-    if not counts:
-        return
     pairs = [run for run in spec.first_runs() if counts[run.problem, run.method]]
-    seconds: Counter[str] = Counter()
-    runs: Counter[str] = Counter()
+    seconds: dict[str, float] = {}
+    runs, budgets = Counter[str](), {run.problem: run.max_evaluations for run in pairs}
     for run in track(pairs, "measuring", console=console, transient=True):
-        n = counts[run.problem, run.method]
-        runs[run.problem] += n
-        seconds[run.problem] += n * run.max_evaluations * seconds_per_evaluation(run)  # type: ignore[assignment]
+        n, name = counts[run.problem, run.method], run.problem
+        runs[name] += n
+        here = n * run.max_evaluations * seconds_per_evaluation(run)
+        seconds[name] = seconds.get(name, 0.0) + here
     table = columns("problem", "runs", "evaluations", "time on one core")
-    budgets = {run.problem: run.max_evaluations for run in pairs}
-    for problem, n in runs.items():
-        table.add_row(
-            escape(problem), f"{n:,}", f"{budgets[problem]:,}", duration(seconds[problem])
-        )
+    for name, n in runs.items():
+        table.add_row(escape(name), f"{n:,}", f"{budgets[name]:,}", duration(seconds[name]))
     console.print(table)
     n_workers = workers or os.cpu_count() or 1
-    total = duration(seconds.total() / n_workers)
+    total = duration(sum(seconds.values()) / n_workers)
     console.print(f"about {total} with {n_workers} workers; nothing was run")
 
 

@@ -83,6 +83,7 @@ def now() -> str:
 
 _KEY = "TEXT PRIMARY KEY"
 _TEXT, _INTEGER, _REAL = "TEXT NOT NULL", "INTEGER NOT NULL", "REAL NOT NULL"
+_BLOB = "BLOB NOT NULL"
 
 #: The columns of a finished run.
 RUN = (
@@ -144,40 +145,27 @@ class Table:
         return f"CREATE TABLE {name} ({', '.join(parts)}) STRICT"
 
 
+def _table(**columns: str) -> Table:
+    return Table(tuple(Column(name, sql) for name, sql in columns.items()))
+
+
 def _arrays_of(table: str) -> Table:
-    owner = Column("key", f"TEXT NOT NULL REFERENCES {table} (key) ON DELETE CASCADE")
-    texts = [Column(name, _TEXT) for name in ("name", "dtype", "shape")]
-    return Table((owner, *texts, Column("data", "BLOB NOT NULL")), "PRIMARY KEY (key, name)")
+    owner = f"TEXT NOT NULL REFERENCES {table} (key) ON DELETE CASCADE"
+    columns = _table(key=owner, name=_TEXT, dtype=_TEXT, shape=_TEXT, data=_BLOB).columns
+    return Table(columns, "PRIMARY KEY (key, name)")
 
 
 TABLES = {
-    "study": Table((Column("digest", _KEY), Column("name", _TEXT), Column("text", _TEXT))),
-    "problem": Table(
-        (
-            Column("id", "INTEGER PRIMARY KEY"),
-            Column("name", _TEXT),
-            Column("facts", "TEXT NOT NULL UNIQUE"),  # JSON
-        )
-    ),
+    "study": _table(digest=_KEY, name=_TEXT, text=_TEXT),
+    "problem": _table(id="INTEGER PRIMARY KEY", name=_TEXT, facts="TEXT NOT NULL UNIQUE"),  # JSON
     "run": Table(RUN),
     "run_array": _arrays_of("run"),
-    "run_model": Table(
-        (
-            Column("key", "TEXT PRIMARY KEY REFERENCES run (key) ON DELETE CASCADE"),
-            Column("data", "BLOB NOT NULL"),  # JSON, zlib
-        )
-    ),
-    "checkpoint": Table((Column("key", _KEY), Column("state", _TEXT))),
+    "run_model": _table(key=f"{_KEY} REFERENCES run (key) ON DELETE CASCADE", data=_BLOB),  # zlib
+    "checkpoint": _table(key=_KEY, state=_TEXT),
     "checkpoint_array": _arrays_of("checkpoint"),
-    "failure": Table(
-        (
-            Column("key", _KEY),
-            Column("problem", _TEXT),
-            Column("method", _TEXT),
-            Column("repetition", _INTEGER),
-            Column("traceback", _TEXT),
-            Column("failed_at", _TEXT),
-        )
+    "failure": _table(
+        **{"key": _KEY, "problem": _TEXT, "method": _TEXT, "repetition": _INTEGER},
+        **{"traceback": _TEXT, "failed_at": _TEXT},
     ),
 }
 

@@ -132,12 +132,18 @@ class Database:
             return
         with self._named_errors():
             self._check_presence()
-            with self._all_or_nothing():
+            with self._begun("IMMEDIATE"):
                 yield
 
     @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
+    def snapshot(self) -> Iterator[None]:
+        """See what the store holds at one moment, whatever others write meanwhile."""
+        with self._named_errors(), self._begun():
+            yield
+
+    @contextmanager
+    def _begun(self, how: str = "") -> Iterator[None]:
+        self._connection.execute(f"BEGIN {how}")
         try:
             yield
             self._connection.execute("COMMIT")
@@ -145,16 +151,6 @@ class Database:
             if self._connection.in_transaction:  # a full disk rolls back by itself
                 self._connection.execute("ROLLBACK")
             raise
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """See what the store holds at one moment, whatever others write meanwhile."""
-        with self._named_errors():
-            self._connection.execute("BEGIN")
-            try:
-                yield
-            finally:
-                self._connection.execute("COMMIT")
 
     def _check_presence(self) -> None:
         """SQLite would go on writing into a file that was deleted, and all of it would be lost."""
@@ -190,9 +186,23 @@ class Database:
             if not create:
                 raise StoreError("the file is empty, not a store. Run a study first.")
             self._make()
-        self._check()
-        if not self.read_only and self._format() == FORMAT:
-            self._use_log()
+        if self._pragma("application_id") != APPLICATION_ID:
+            raise StoreError("this SQLite file was not written by symbreak.")
+        if (version := self._format()) > FORMAT:
+            raise StoreError(
+                f"it has format {version}, of a newer version; this symbreak reads formats up to "
+                f"{FORMAT}; upgrade symbreak."
+            )
+        if (verdict := self._pragma("integrity_check(1)")) != "ok":
+            raise StoreError(
+                f"it is damaged: {verdict}. Restore a copy, or merge the shards again."
+            )
+        if not self.read_only and version == FORMAT:
+            try:  # let readers and a writer work at the same time, from now on
+                self._connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):  # by another process, which does the same
+                    raise
 
     def _pragma(self, name: str) -> Any:
         return self._value(f"PRAGMA {name}")
@@ -206,34 +216,12 @@ class Database:
 
     def _make(self) -> None:
         """All tables in one transaction; several processes may come here at once."""
-        with self._all_or_nothing():
+        with self._begun("IMMEDIATE"):
             if self._is_empty():
                 for name, table in TABLES.items():
                     self._connection.execute(table.sql(name))
                 self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._connection.execute(f"PRAGMA user_version = {FORMAT}")
-
-    def _use_log(self) -> None:
-        """Let readers and a writer work at the same time, from now on."""
-        try:
-            self._connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):  # by another process, which does the same
-                raise
-
-    def _check(self) -> None:
-        if self._pragma("application_id") != APPLICATION_ID:
-            raise StoreError("this SQLite file was not written by symbreak.")
-        version = self._format()
-        if version > FORMAT:
-            raise StoreError(
-                f"it has format {version}, of a newer version; this symbreak reads formats up to "
-                f"{FORMAT}; upgrade symbreak."
-            )
-        if (verdict := self._pragma("integrity_check(1)")) != "ok":
-            raise StoreError(
-                f"it is damaged: {verdict}. Restore a copy, or merge the shards again."
-            )
 
 
 def _connect(path: Path, read_only: bool) -> sqlite3.Connection:

@@ -45,8 +45,8 @@ class Update(NamedTuple):
 
     run: RunSpec
     status: str
-    n_evaluations: int
-    error: float
+    n_evaluations: int = 0
+    error: float = float("inf")
 
 
 class StudyResult(NamedTuple):
@@ -157,7 +157,7 @@ class Driver:
 
     def _restart(self, run: RunSpec) -> None:
         self._store.delete_checkpoint(run.key)
-        self._on_run(Update(run, "restarted", 0, float("inf")))
+        self._on_run(Update(run, "restarted"))
 
     def _submit(
         self,
@@ -192,9 +192,14 @@ class Driver:
         if brought:
             with self._store.batch():
                 for run, outcome, _ in brought:
-                    self._write(run, outcome)
-            for result in brought:
-                self._go_on(*result)
+                    if outcome.record is not None:
+                        self._store.add(run, outcome.record, outcome.facts)
+                    elif outcome.state is not None:
+                        self._store.save_checkpoint(run.key, outcome.state)
+                    elif outcome.status == "failed":
+                        self._store.add_failure(run, outcome.text)
+        for result in brought:
+            self._go_on(*result)
         for loss in lost:
             self._handle_loss(*loss)
 
@@ -205,15 +210,6 @@ class Driver:
             while True:
                 futures.append(self._done.get_nowait())
         return [future for future in futures if future in self._in_flight]
-
-    def _write(self, run: RunSpec, outcome: Outcome) -> None:
-        """Put what a slice brought of a run into the store."""
-        if outcome.record is not None:
-            self._store.add(run, outcome.record, outcome.facts)
-        elif outcome.state is not None:
-            self._store.save_checkpoint(run.key, outcome.state)
-        elif outcome.status == "failed":
-            self._store.add_failure(run, outcome.text)
 
     def _go_on(self, run: RunSpec, outcome: Outcome, alone: bool) -> None:
         """Tell what a slice brought of a run; hand out the next one, if there is more to do."""
@@ -281,7 +277,7 @@ class Driver:
     def _fail(self, run: RunSpec, reason: str) -> None:
         self._store.add_failure(run, reason)
         self._failed += 1
-        self._on_run(Update(run, "failed", 0, float("inf")))
+        self._on_run(Update(run, "failed"))
 
 
 def _failure(error: BaseException) -> ExecutorError:

@@ -98,7 +98,7 @@ def run_study(
         nullcontext(store) if isinstance(store, Store) else Store(store) as opened,
         _only_driver(opened.path),
     ):
-        todo = missing_runs(spec, opened, shard=shard, retry_failed=retry_failed, known=known)
+        todo = missing_runs(spec, opened, shard, retry_failed, known)
         driver = Driver(opened, todo, seconds, imports, on_run or _nothing, tell, warn)
         opened.add_study(spec)
         with _opened(executor, workers, tell, warn) as (its, n_slots):
@@ -159,15 +159,14 @@ def _check_workers_know(spec: StudySpec) -> None:
 def missing_runs(
     spec: StudySpec,
     store: Store,
-    *,
-    shard: tuple[int, int] = (1, 1),
-    retry_failed: bool = False,
-    known: Collection[str] = (),
+    shard: tuple[int, int],
+    retry_failed: bool,
+    known: Collection[str],
 ) -> Iterator[RunSpec]:
     """The runs that ``run_study`` would do, in its order."""
     return (
         run
-        for run in spec.runs(check_shard(shard))
+        for run in spec.runs(shard)
         if (key := run.key) not in known
         and not store.has(key)
         and (retry_failed or not store.has_failed(key))

@@ -69,10 +69,11 @@ class Frames:
         return [Condition._make((*row[:-1], self.problems[row[-1]])) for row in rows]
 
 
-def runs_frame(rows: Sequence[Row], facts: Sequence[Facts]) -> pd.DataFrame:
-    """A row per run."""
+def runs_frame(found: Sequence[tuple[Row, Facts]]) -> pd.DataFrame:
+    """A row per run, from those of a store and facts about their problems."""
     import pandas as pd
 
+    rows, facts = [row for row, _ in found], [each for _, each in found]
     frame: dict[str, list[Any]] = {"problem": [each["name"] for each in facts]}
     for name in ("method", "role", "repetition"):
         frame[name] = [row[name] for row in rows]

@@ -62,32 +62,24 @@ def _merge(ours: Store, theirs: Store) -> int:
 
 
 def _refuse_conflicts(ours: Store, theirs: Store) -> None:
-    known = {run["key"]: run for run in ours._database.rows("run")}
-    conflicts = {
-        run["key"]: run
-        for run in theirs._database.rows("run")
-        if run["key"] in known and run["fingerprint"] != known[run["key"]]["fingerprint"]
-    }
     if found := differences(ours.conditions(), theirs.conditions()):
         raise StoreError(
             f"the runs of {theirs.path} could not be compared with those already here: it has "
             f"{'; '.join(found)}. Nothing of it was taken; give it a store of its own."
         )
+    known = {run["key"]: run for run in ours._database.rows("run")}
+    pairs = [(known.get(run["key"], run), run) for run in theirs._database.rows("run")]
+    conflicts = [(a, b) for a, b in pairs if a["fingerprint"] != b["fingerprint"]]
     if conflicts:
-        key = min(conflicts)
+        here, there = min(conflicts, key=lambda pair: pair[0]["key"])
+        a, b = (json.loads(run["versions"]) for run in (here, there))
+        shared = [name for name in b if name in a]  # earlier versions kept fewer
+        others = [f"{name} {b[name]} instead of {a[name]}" for name in shared if a[name] != b[name]]
         raise StoreError(
             f"{len(conflicts)} runs of {theirs.path} have other results than those already here "
-            f"(such as {key}); they come from another machine or version"
-            f"{_other_versions(conflicts[key], known[key])}. Nothing of it was taken."
+            f"(such as {here['key']}); they come from another machine or version"
+            f"{': ' if others else ''}{', '.join(others)}. Nothing of it was taken."
         )
-
-
-def _other_versions(theirs: Row, ours: Row) -> str:
-    """In which versions two results of a run differ; nothing if that is not known."""
-    a, b = (json.loads(run["versions"]) for run in (theirs, ours))
-    shared = [name for name in a if name in b]  # earlier versions kept fewer
-    others = [f"{name} {a[name]} instead of {b[name]}" for name in shared if a[name] != b[name]]
-    return f": {', '.join(others)}" if others else ""
 
 
 def check_store(path: Path) -> list[str]:

@@ -14,6 +14,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -62,32 +63,29 @@ def execute(
     """
     check_kind("run", run, RunSpec, "as StudySpec.runs gives")
     check_real("max_time", max_time, 0, 1e9)
-    training = _begin(run, checkpoint)
-    _advance(training, time.monotonic() + max_time)
+    training = _advanced(run, checkpoint, time.monotonic() + max_time)
     return training.record() if training.finished else training.state()
 
 
-def _begin(run: RunSpec, checkpoint: State | None) -> Run:
+def _advanced(run: RunSpec, checkpoint: State | None, end: float) -> Run:
+    """A run after at least one step, until it is finished or a point in time."""
     if checkpoint is None:
-        return run.start()
-    problem = run.load_problem()
-    try:
-        training = Run.from_state(problem, checkpoint)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise CheckpointError(f"the checkpoint does not fit the run: {error}") from error
-    theirs = (training.method, training.seed, training.max_evaluations)
-    if theirs != (run.method, run.seed, run.max_evaluations):
-        raise CheckpointError("the checkpoint does not fit the run: it is another run's.")
-    return training
-
-
-def _advance(training: Run, end: float) -> None:
-    """Step at least once, until the end of the run or a point in time."""
+        training = run.start()
+    else:
+        problem = run.load_problem()
+        try:
+            training = Run.from_state(problem, checkpoint)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise CheckpointError(f"the checkpoint does not fit the run: {error}") from error
+        theirs = (training.method, training.seed, training.max_evaluations)
+        if theirs != (run.method, run.seed, run.max_evaluations):
+            raise CheckpointError("the checkpoint does not fit the run: it is another run's.")
     with one_blas_thread():
         while not training.finished:
             training.step()
             if time.monotonic() >= end:
-                return
+                break
+    return training
 
 
 class Outcome(NamedTuple):
@@ -148,8 +146,7 @@ def _go_on(run: RunSpec, state: State | None, end: float, files: Files | None) -
     try:
         if (found := _with_file(run, files)) is None:
             return Outcome("lacking")
-        training = _begin(found, state)
-        _advance(training, end)
+        training = _advanced(found, state, end)
         told = training.record() if training.finished else training.progress
         outcome = Outcome("running", n_evaluations=told.n_evaluations, error=told.error, cpu=cpu)
         if not isinstance(told, RunRecord):
@@ -180,13 +177,9 @@ def _cpu() -> str:
 def _differences(needed: Mapping[str, str], imports: Sequence[str]) -> str:
     """What of this worker is not as it must be, in words; nothing if all is well."""
     here = describe_here()
-    others = ", ".join(
-        f"{name} {here[name]} instead of {needed[name]}"
-        for name in NEEDED
-        if here[name] != needed[name]
-    )
+    others = [f"{n} {here[n]} instead of {needed[n]}" for n in NEEDED if here[n] != needed[n]]
     if others:
-        return f"it has {others}"
+        return f"it has {', '.join(others)}"
     try:
         import_modules(imports)
     except ValueError as error:
@@ -198,20 +191,19 @@ def _with_file(run: RunSpec, files: Files | None) -> RunSpec | None:
     """The run, with its data file where this process can read it; None if it cannot."""
     if run.data_file is None:
         return run
-    try:
+    with suppress(DataFileError):
         run.load_problem()
-    except DataFileError:
-        digest = run.data_file.digest
-        if digest not in _received:
-            if files is None:
-                return None
-            folder = Path(tempfile.mkdtemp(prefix="symbreak-"))
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
-            path = folder / Path(run.data_file.path).name
-            path.write_bytes(files[digest])
-            _received[digest] = str(path)
-        return replace(run, data_file=replace(run.data_file, path=_received[digest]))
-    return run
+        return run
+    digest = run.data_file.digest
+    if digest not in _received:
+        if files is None:
+            return None
+        folder = Path(tempfile.mkdtemp(prefix="symbreak-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = folder / Path(run.data_file.path).name
+        path.write_bytes(files[digest])
+        _received[digest] = str(path)
+    return replace(run, data_file=replace(run.data_file, path=_received[digest]))
 
 
 def import_modules(names: Sequence[str]) -> tuple[str, ...]:

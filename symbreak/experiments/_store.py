@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from symbreak._support.checks import check_choice, check_count, check_kind, check_path
 from symbreak._support.state import join_state, split_state
-from symbreak.experiments import _frames
 from symbreak.experiments._columns import (
     ARRAYS,
     TABLES,
@@ -28,6 +27,7 @@ from symbreak.experiments._columns import (
 )
 from symbreak.experiments._database import Database
 from symbreak.experiments._errors import CheckpointError, StoreError
+from symbreak.experiments._frames import NAMES, Frames, long_frames, runs_frame
 from symbreak.experiments._spec import Condition, Facts, RunSpec, differences, identity_of
 from symbreak.experiments._study import StudySpec
 from symbreak.models import Model
@@ -115,14 +115,8 @@ class Store:
     def add_failure(self, run: RunSpec, traceback: str) -> None:
         """Record that a run raised; it is left out until a retry is asked for."""
         check_kind("run", run, RunSpec, "as StudySpec.runs gives")
-        row = {
-            "key": run.key,
-            "problem": run.problem,
-            "method": run.method,
-            "repetition": run.repetition,
-            "traceback": traceback,
-            "failed_at": now(),
-        }
+        row = {name: getattr(run, name) for name in ("key", *NAMES)}
+        row |= {"traceback": traceback, "failed_at": now()}
         with self._database.transaction():
             self._database.delete("failure", run.key)
             self._database.insert("failure", row)
@@ -206,14 +200,13 @@ class Store:
         import pandas as pd
 
         frame = pd.DataFrame(self._database.rows("failure"), columns=TABLES["failure"].names())
-        return frame.sort_values(_frames.NAMES, ignore_index=True)
+        return frame.sort_values(NAMES, ignore_index=True)
 
     def runs(self) -> pd.DataFrame:
         """Finished runs, a row each, as in ``Frames``."""
-        found = self._runs()
-        return _frames.runs_frame([row for row, _ in found], [facts for _, facts in found])
+        return runs_frame(self._runs())
 
-    def frames(self, max_points: int | None = None) -> _frames.Frames:
+    def frames(self, max_points: int | None = None) -> Frames:
         """All results, as they are at one moment.
 
         With ``max_points`` equal numbers of generations are averaged in ``traces``, so that no run
@@ -223,17 +216,16 @@ class Store:
             check_count("max_points", max_points, 1)
         with self._database.snapshot():
             found = self._runs()
-            rows, facts = [row for row, _ in found], [each for _, each in found]
-            runs = _frames.runs_frame(rows, facts)
-            arrays = (self._arrays("run_array", row["key"]) for row in rows)
+            runs = runs_frame(found)
+            arrays = (self.arrays(row["key"]) for row, _ in found)
             try:
-                long = _frames.long_frames(runs, arrays, max_points)
+                long = long_frames(runs, arrays, max_points)
             except KeyError as missing:
                 raise StoreError(f"it is damaged: {missing} is missing.", self.path) from None
-            problems = {each["identity"]: each for each in facts}
+            problems = {facts["identity"]: facts for _, facts in found}
             studies = sorted((row["name"], row["text"]) for row in self._database.rows("study"))
             failures = self.failures()
-        return _frames.Frames(runs, **long, failures=failures, problems=problems, studies=studies)
+        return Frames(runs, **long, failures=failures, problems=problems, studies=studies)
 
     def arrays(self, key: str) -> dict[str, NDArray[Any]]:
         """Everything stored of a run as arrays: theta, output_weights, curve and traces."""

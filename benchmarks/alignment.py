@@ -17,10 +17,11 @@ import numpy as np
 from _timing import Row, Tables, interleaved, median_ratio, run
 
 from symbreak import LeastSquares, Problem, Topology, load_problem, make_optimizer, problem_names
-from symbreak.symmetry import AssignmentBreaking, ProximityBreaking
-from symbreak.symmetry._breaking import MAX_STEPS
+from symbreak.symmetry import AssignmentBreaking, ProximityBreaking, align
 from symbreak.symmetry._nearest import plan
 
+#: Exact solutions of so many steps per candidate are timed.
+MAX_STEPS = 2_000
 EVALUATIONS, STEPS = 40_000, 8  # how far the search is followed, and how often looked at
 LARGE, MANY = "784-64-10", 1_000
 SAME = 1e-9  # distances that differ by less are equal
@@ -40,7 +41,7 @@ def benchmark(repeats: int) -> Tables:
 def _row(problem: Problem, repeats: int) -> Row:
     topology, rng = problem.topology, np.random.default_rng(0)
     evaluate = LeastSquares(problem)
-    sweeps, exact = AssignmentBreaking(topology, exact=False), AssignmentBreaking(topology)
+    sweeps = AssignmentBreaking(topology)
     _, steps = plan(topology.hidden, topology.signed)
     ratios, first = [], {}
     for population, anchor in _snapshots(problem):
@@ -49,7 +50,7 @@ def _row(problem: Problem, repeats: int) -> Row:
             "evaluation": partial(evaluate, population),
         }
         if not first and steps <= MAX_STEPS:
-            tasks["exact"] = partial(exact, population, anchor, rng)
+            tasks["exact"] = partial(align, population, anchor, topology)
         seconds = interleaved(tasks, repeats)
         ratios.append(median_ratio(seconds["sweeps"], seconds["evaluation"]))
         first = first or {
@@ -92,14 +93,14 @@ def _nearness(problem: Problem) -> Row:
     Of random candidates to a random anchor, and of those in the course of a search.
     """
     topology, rng = problem.topology, np.random.default_rng(0)
-    sweeps, exact = AssignmentBreaking(topology, exact=False), AssignmentBreaking(topology)
+    sweeps = AssignmentBreaking(topology)
     first = ProximityBreaking(topology)
     random = (rng.uniform(-1, 1, (MANY // 2, topology.dim)), rng.uniform(-1, 1, topology.dim))
     row: Row = {"problem": problem.name, "net": str(topology)}
     for name, pairs in (("random", [random]), ("search", _snapshots(problem))):
         found: dict[str, list[np.ndarray]] = {"sweeps": [], "after Algorithm 1": []}
         for population, anchor in pairs:
-            least = np.linalg.norm(exact(population, anchor, rng)[0] - anchor, axis=1)
+            least = np.linalg.norm(align(population, anchor, topology)[0] - anchor, axis=1)
             begun = {"sweeps": population, "after Algorithm 1": first(population, anchor, rng)[0]}
             for way, candidates in begun.items():
                 distances = np.linalg.norm(sweeps(candidates, anchor, rng)[0] - anchor, axis=1)

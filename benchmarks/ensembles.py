@@ -19,14 +19,14 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 
 from symbreak import LeastSquares, Problem
-from symbreak._polish._evidence import EvidencePolisher, EvidenceResult
+from symbreak._polish._evidence import Evidence, EvidencePolisher
 from symbreak.symmetry import align
 
 TABLES = ("cpus", "ethanol", "schools", "diabetes", "quakes", "diamonds")
 STARTS, FEW = 12, 4
 
 
-def trained(problem: Problem, fold: int) -> list[EvidenceResult]:
+def trained(problem: Problem, fold: int) -> list[Evidence]:
     """Networks of independent starts, the most probable first."""
     objective, ends = LeastSquares(problem), []
     for n in range(STARTS):
@@ -39,7 +39,7 @@ def trained(problem: Problem, fold: int) -> list[EvidenceResult]:
     return sorted(ends, key=lambda end: -end.log_evidence)
 
 
-def averaged(problem: Problem, ends: list[EvidenceResult], X: Array) -> Array:
+def averaged(problem: Problem, ends: list[Evidence], X: Array) -> Array:
     """Predictions of the mean of networks, each aligned with the first."""
     first = ends[0]
     thetas = align(np.array([end.theta for end in ends]), first.theta, problem.topology)[0]

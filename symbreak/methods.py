@@ -80,8 +80,7 @@ class Method:
         return (*self.optimizer.setting_names(), *inner)
 
 
-#: Assignment for a search, in which exact solutions would cost more than the evaluations.
-_SWEEPS = partial(AssignmentBreaking, exact=False)
+_SWEEPS = AssignmentBreaking
 _DE = partial(Method, DE, family="DE")
 _CMAES = partial(Method, CMAES, family="CMA-ES")
 _RESTARTED = partial(Method, Restarts, family="CMA-ES-IPOP")

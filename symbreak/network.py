@@ -57,40 +57,32 @@ def _sums(x: Array, layer: Array) -> Array:
     return sums + layer[..., None, :, n] if layer.shape[-1] > n else sums
 
 
-def linearised(
-    theta: Array, topology: Topology, output_weights: Array, X: Array, *, shift: bool = False
-) -> tuple[Array, Array]:
-    """Outputs (K, q) of a network for X (K, N_1), and their derivatives (K, q, P).
-
-    By theta and then by the output weights, row by row.
-    """
-    V, q, ones = output_weights, topology.n_outputs, np.ones((len(X), 1))
-    layers, x = topology.layers(theta), X
-    inputs, slopes = [], []
-    for layer in layers:
-        inputs.append(np.hstack([x, ones]))
-        z = _sums(x, layer)
-        x = topology.activation.f(z)
-        slopes.append(topology.activation.df(z, x))
-    A = np.hstack([x, ones]) if shift else x
-    parts = [np.einsum("kn,qr->kqnr", A, np.eye(q)).reshape(len(X), q, -1)]
-    back = slopes[-1][:, None, :] * V[: topology.hidden[-1]].T
-    for n in range(len(layers) - 1, -1, -1):
-        parts.append(np.einsum("kqn,km->kqnm", back, inputs[n]).reshape(len(X), q, -1))
-        if n:
-            back = slopes[n - 1][:, None, :] * (back @ layers[n][:, :-1])
-    return A @ V, np.concatenate(parts[::-1], axis=2)
-
-
 def linearisations(
     theta: Array, topology: Topology, output_weights: Array, X: Array
 ) -> Iterator[tuple[slice, Array, Array]]:
-    """Rows of X, and what ``linearised`` says of them, part by part."""
-    P, shift = theta.size + output_weights.size, len(output_weights) > topology.hidden[-1]
-    rows = max(BLOCK // (P * topology.n_outputs), 1)
-    for first in range(0, len(X), rows):
-        part = slice(first, first + rows)
-        yield part, *linearised(theta, topology, output_weights, X[part], shift=shift)
+    """Rows of X (K, N_1), part by part; outputs (k, q) of a network, and their derivatives.
+
+    These are (k, q, P), by theta and then by the output weights, row by row.
+    """
+    V, q, layers = output_weights, topology.n_outputs, topology.layers(theta)
+    n_rows = max(BLOCK // ((theta.size + V.size) * q), 1)
+    for first in range(0, len(X), n_rows):
+        part = slice(first, first + n_rows)
+        x, inputs, slopes = X[part], [], []
+        ones = np.ones((len(x), 1))
+        for layer in layers:
+            inputs.append(np.hstack([x, ones]))
+            z = _sums(x, layer)
+            x = topology.activation.f(z)
+            slopes.append(topology.activation.df(z, x))
+        A = np.hstack([x, ones]) if len(V) > topology.hidden[-1] else x
+        parts = [np.einsum("kn,qr->kqnr", A, np.eye(q)).reshape(len(x), q, -1)]
+        back = slopes[-1][:, None, :] * V[: topology.hidden[-1]].T
+        for n in range(len(layers) - 1, -1, -1):
+            parts.append(np.einsum("kqn,km->kqnm", back, inputs[n]).reshape(len(x), q, -1))
+            if n:
+                back = slopes[n - 1][:, None, :] * (back @ layers[n][:, :-1])
+        yield part, A @ V, np.concatenate(parts[::-1], axis=2)
 
 
 def complete(theta: Array, topology: Topology, output_weights: Array) -> Array:

@@ -11,7 +11,7 @@ from symbreak import LeastSquares, Model, Problem, train
 from symbreak._activations import ACTIVATIONS
 from symbreak._error_bars import NoErrorBarsError, Optimum, error_bars_of
 from symbreak.inspection import recorded_scores, scores
-from symbreak.network import hidden_outputs, linearised
+from symbreak.network import hidden_outputs, linearisations
 from symbreak.topology import Topology
 
 
@@ -47,7 +47,7 @@ def test_derivatives_are_those_of_small_differences(activation, sizes, shift):
         return hidden_outputs(x[: net.dim], net, X, shift=shift) @ V
 
     V = x[net.dim :].reshape(-1, net.n_outputs)
-    values, J = linearised(x[: net.dim], net, V, X, shift=shift)
+    ((_, values, J),) = linearisations(x[: net.dim], net, V, X)
     steps = 1e-6 * np.eye(len(x))
     slow = np.stack([(outputs(x + s) - outputs(x - s)) / 2e-6 for s in steps], axis=-1)
     assert values == pytest.approx(outputs(x))

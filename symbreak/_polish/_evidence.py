@@ -34,17 +34,19 @@ SETTLED, LARGEST_CHANGE = 0.01, 10.0
 NOTHING = 1e-24
 
 
-class Estimate(NamedTuple):
-    """What the data say about the ridge at one network."""
+class Evidence(NamedTuple):
+    """A network with a ridge, and what the data say of both."""
 
-    alpha: float  # the ridge that the evidence asks for next
+    theta: Array  # (D,)
+    output_weights: Array | None  # for the problem's targets; None if no error is finite
+    alpha: float  # its ridge; of ``estimate``, the one that the evidence asks for next
     n_effective: float  # number of parameters that the data determine
     noise: float  # standard deviation of the noise, in normalised targets
     log_evidence: float  # logarithm of the probability of the data, for comparing networks
 
 
 @one_blas_thread()
-def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) -> Estimate:
+def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) -> Evidence:
     """Evidence at a linearisation that was made at ``theta`` with ridge ``alpha`` (> 0)."""
     topology, q = problem.topology, problem.topology.n_outputs
     n_last, D = topology.hidden[-1], topology.dim
@@ -69,7 +71,9 @@ def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) 
         - 0.5 * (log_det + n_prior * math.log(beta))
         + math.log(topology.n_replicas)  # as many equal optima
     )
-    return Estimate(
+    return Evidence(
+        theta,
+        here.output_weights,
         alpha=min(max(alpha * change, ALPHA_RANGE[0]), ALPHA_RANGE[1]),
         n_effective=gamma + n_free,
         noise=1 / math.sqrt(beta),
@@ -108,18 +112,7 @@ def _inverse_trace_and_log_det(
     return trace, log_det
 
 
-class EvidenceResult(NamedTuple):
-    """A network with the ridge that the data ask for, and what they say of it."""
-
-    theta: Array  # (D,)
-    output_weights: Array | None  # for the problem's targets; None if no error is finite
-    alpha: float  # its ridge; the rest is that of an ``Estimate``
-    n_effective: float
-    noise: float
-    log_evidence: float
-
-
-def evidence_of(objective: Polishable, theta: Array) -> EvidenceResult:
+def evidence_of(objective: Polishable, theta: Array) -> Evidence:
     """What the data say of a network as it is, with the ridge of the objective."""
     return EvidencePolisher(objective, theta, max_iterations=0).evidence()
 
@@ -165,9 +158,9 @@ class EvidencePolisher(Polisher):
         squares = float(self._held @ self._theta**2 + np.sum(here.output_weights[:n_last] ** 2))
         return max(here.sum_of_squares - self._alpha * squares, 0.0) / self._divisor
 
-    def evidence(self) -> EvidenceResult:
+    def evidence(self) -> Evidence:
         """The network as it is, with its evidence."""
         super()._linearised()
         now = estimate(self.objective.problem, self._linearise, self._theta, self._alpha)
-        here = now._replace(alpha=self._alpha)
-        return EvidenceResult(self.theta.copy(), self.output_weights(), *here)
+        theta, V = self.theta.copy(), self.output_weights()
+        return now._replace(theta=theta, output_weights=V, alpha=self._alpha)

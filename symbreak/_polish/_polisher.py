@@ -61,22 +61,13 @@ class Polishable(Protocol):
     name: str
 
     @property
-    def digest(self) -> str:
-        """A hash of all that the errors depend on."""
-
+    def digest(self) -> str: ...
     @property
-    def iteration_cost(self) -> int:
-        """What an iteration costs, in evaluations."""
-
+    def iteration_cost(self) -> int: ...
     @property
-    def linearisation(self) -> Linearisation:
-        """The fit at one vector, and the normal equations there."""
-
-    def error(self, theta: Array) -> float:
-        """That of a vector."""
-
-    def evaluated(self, theta: Array) -> tuple[Array, float]:
-        """The vector at which one is evaluated, and its penalty."""
+    def linearisation(self) -> Linearisation: ...
+    def error(self, theta: Array) -> float: ...
+    def evaluated(self, theta: Array) -> tuple[Array, float]: ...
 
 
 class Curvature:

@@ -11,16 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from symbreak._support.checks import Array
-from symbreak.network import ridge_shares
+from symbreak.network import linearisations, ridge_shares
 from symbreak.problems import Dataset
 from symbreak.topology import Topology
 
 #: The descent ends at a relative fall of the objective below this in an iteration; it remembers so
 #: many pairs of steps and gradients.
 TOLERANCE, MEMORY = 1e-7, 20
-#: Rows of samples whose Jacobians are in memory at once, and numbers in these at most: with 1,000
-#: classes, fewer rows.
-ROWS, NUMBERS = 256, 2**25
 #: Multiply-adds for the number of effective parameters, a few seconds.
 MAX_WORK = 1e11
 
@@ -91,20 +88,11 @@ class CrossEntropy:
 
         NaN where that would take longer than the training.
         """
-        D, q = self._net.dim, self._net.n_outputs
-        if q * len(self._X) * len(x) ** 2 > MAX_WORK:
+        if self._net.n_outputs * len(self._X) * len(x) ** 2 > MAX_WORK:
             return np.nan
-        F = np.zeros((len(x), len(x)))
-        at_once = min(ROWS, max(1, NUMBERS // (q * len(x))))
-        for first in range(0, len(self._X), at_once):
-            rows = slice(first, first + at_once)
-            outputs, sums = self._forward(x, rows)
-            P = np.exp(log_softmax(outputs[-1] @ self._output_weights(x)))
-            J = np.zeros((len(P), q, len(x)))  # of the weighted sums of the outputs
-            for o in range(q):
-                J[:, o, D + o :: q] = outputs[-1]
-                V = np.tile(self._output_weights(x)[: self._net.hidden[-1], o], (len(P), 1))
-                J[:, o, :D] = self._per_sample(x, outputs, sums, V)
+        F, theta, V = np.zeros((len(x), len(x))), x[: self._net.dim], self._output_weights(x)
+        for rows, sums, J in linearisations(theta, self._net, V, self._X):
+            P = np.exp(log_softmax(sums))
             centred = J - np.einsum("ko,kop->kp", P, J)[:, None]
             root = np.sqrt(self.weight * self._share[rows, None] * P)[:, :, None] * centred
             flat = root.reshape(-1, len(x))
@@ -123,12 +111,12 @@ class CrossEntropy:
     def _output_weights(self, x: Array) -> Array:
         return x[self._net.dim :].reshape(-1, self._net.n_outputs)
 
-    def _forward(self, x: Array, rows: slice = slice(None)) -> tuple[list[Array], list[Array]]:
+    def _forward(self, x: Array) -> tuple[list[Array], list[Array]]:
         """Outputs of all layers, the inputs first, and weighted sums of the hidden layers.
 
         The last outputs have a column of ones if there is an output bias.
         """
-        outputs, sums = [self._X[rows]], []
+        outputs, sums = [self._X], []
         for layer in self._layers(x):
             sums.append(outputs[-1] @ layer[:, :-1].T + layer[:, -1])
             outputs.append(self._net.activation.f(sums[-1]))
@@ -145,12 +133,6 @@ class CrossEntropy:
             deltas.append(d * net.activation.df(sums[i], a))
             d = deltas[-1] @ layers[i][:, :-1]
         return deltas
-
-    def _per_sample(self, x: Array, outputs: list[Array], sums: list[Array], d: Array) -> Array:
-        """Derivatives (K, D) by theta of what has derivatives ``d`` by the last hidden layer."""
-        pairs = zip(self._deltas(x, outputs, sums, d), reversed(outputs[:-1]), strict=True)
-        parts = [(delta[:, :, None] * _with_ones(a)[:, None]) for delta, a in pairs]
-        return np.hstack([part.reshape(len(d), -1) for part in reversed(parts)])
 
 
 def _with_ones(a: Array) -> Array:

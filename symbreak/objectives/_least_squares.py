@@ -6,7 +6,6 @@ import math
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import cache, cached_property, partial
 
 import numpy as np
@@ -306,33 +305,27 @@ class LeastSquares(Objective):
 
         Of one that stalled there is no signature: it was given up.
         """
-        if isinstance(polisher, EvidencePolisher):
-            evidence = polisher.evidence()
+        evidence = polisher.evidence() if isinstance(polisher, EvidencePolisher) else None
+        if evidence is not None:
             theta, alpha, V = evidence.theta, evidence.alpha, evidence.output_weights
             score, lost = -evidence.log_evidence, V is None
         else:
-            theta, alpha, V, evidence = theta.copy(), self.alpha, None, None
+            theta, alpha, V = theta.copy(), self.alpha, None
             score, lost = error, reason == "stalled" or error == np.inf
         if lost:
             return Found(theta, error, score, reason, alpha=alpha)
         model = self.model(theta, V)
-        found = Found(
+        return Found(
             theta=theta,
-            error=error,
+            error=error if evidence is None else self.network_error(model, with_ridge=False),
             score=score,
             reason=reason,
             output_weights=model.output_weights / self.class_scale if V is None else V,
             signature=model.weighted_sums(self.problem.train.X[:MAX_SAMPLES]) / self.class_scale,
             alpha=alpha,
-        )
-        if evidence is None:
-            return found
-        return replace(
-            found,
-            error=self.network_error(model, with_ridge=False),
-            n_effective=evidence.n_effective,
-            noise=evidence.noise,
-            log_evidence=evidence.log_evidence,
+            n_effective=evidence and evidence.n_effective,
+            noise=evidence and evidence.noise,
+            log_evidence=evidence and evidence.log_evidence,
         )
 
     def is_same(self, better: Found, other: Found) -> bool:

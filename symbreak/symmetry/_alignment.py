@@ -106,7 +106,7 @@ def _move(
     elif method == "assignment":
         sweep(candidates, anchor, blocks, signed)
     else:
-        move_to_nearest(candidates, anchor, topology, blocks, MAX_EXACT_STEPS)
+        move_to_nearest(candidates, anchor, topology, blocks)
 
 
 @lru_cache(maxsize=16)  # they take longer to make than a small population to align

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -27,15 +26,11 @@ from symbreak._support.checks import (
     check_theta,
 )
 from symbreak._support.compile import compiled, inlined
-from symbreak.symmetry._nearest import move_to_nearest, sweep
+from symbreak.symmetry._nearest import sweep
 from symbreak.symmetry._operators import symmetry_table
 from symbreak.topology import Topology, check_topology
 
 Broken = tuple[Array, Mask]
-
-#: An exact solution of so many steps per candidate is affordable: every network with up to a
-#: million replicas takes fewer.
-MAX_STEPS = 2_000
 
 _compiled = compiled()
 
@@ -148,42 +143,29 @@ class ExhaustiveBreaking(_OfNetworks):
 
 @dataclass(frozen=True)
 class AssignmentBreaking(_OfNetworks):
-    """Replace each candidate by its replica nearest to the anchor, by linear assignment.
+    """Replace each candidate by a replica nearer to the anchor, by linear assignment.
 
-    One hidden layer takes one assignment. Deeper networks are swept, layer by layer, until nothing
-    gets nearer; with ``exact``, candidates that this does not prove nearest are then solved
-    exactly, if that takes no more than ``MAX_STEPS`` steps each.
+    Layer by layer, until nothing gets nearer: with one hidden layer it is the nearest replica, with
+    more it need not be, which ``align`` finds.
     """
 
-    exact: bool = True
-
-    @property
-    def name(self) -> str:
-        """What stands for it in saved states."""
-        return "assignment" if self.exact else "sweeps"
+    name: ClassVar[str] = "sweeps"
 
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        if self.exact:
-            moved, _ = self.align(population, anchor)
-        else:  # without looking for proofs
-            moved, anchor = self._checked(population, anchor)
-            sweep(moved, anchor, self.topology.blocks, self.topology.signed)
+        moved, anchor = self._checked(population, anchor)
+        sweep(moved, anchor, self.topology.blocks, self.topology.signed)
         return moved, np.any(moved != population, axis=1)
-
-    def align(self, population: ArrayLike, anchor: ArrayLike) -> tuple[Array, Mask]:
-        """The aligned candidates, and which of them are proven to be the nearest replicas."""
-        net, (moved, centre) = self.topology, self._checked(population, anchor)
-        steps = MAX_STEPS if self.exact else 1
-        return moved, move_to_nearest(moved, centre, net, net.blocks, steps)
 
 
 BREAKINGS: dict[str, Callable[..., Breaking]] = {
-    **{
-        kind.name: kind
-        for kind in (NoBreaking, InvariantBreaking, ProximityBreaking, ExhaustiveBreaking)
-    },
-    "assignment": AssignmentBreaking,
-    "sweeps": partial(AssignmentBreaking, exact=False),
+    kind.name: kind
+    for kind in (
+        NoBreaking,
+        InvariantBreaking,
+        ProximityBreaking,
+        ExhaustiveBreaking,
+        AssignmentBreaking,
+    )
 }
 
 

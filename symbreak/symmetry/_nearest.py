@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 
 from symbreak._support.blas import one_blas_thread
-from symbreak._support.checks import MAX_MAGNITUDE, Array, IntArray, Mask
+from symbreak._support.checks import Array, IntArray, Mask
 from symbreak._support.compile import compiled
 from symbreak.topology import Topology
 
@@ -232,35 +232,19 @@ def choices(n: int, signed: bool) -> Choices:
 
 @one_blas_thread()
 def move_to_nearest(
-    population: Array,
-    anchor: Array,
-    topology: Topology,
-    blocks: Sequence[IntArray],
-    max_steps: int,
-) -> Mask:
-    """Sweep, then solve exactly what is not proven nearest, in place; returns what is proven.
+    population: Array, anchor: Array, topology: Topology, blocks: Sequence[IntArray]
+) -> None:
+    """Sweep, then solve exactly what is not proven nearest, in place.
 
     ``blocks`` are those of the topology; they may have more columns, for columns of the population
     beyond D that are moved along.
     """
     D, signed = topology.dim, topology.signed
     sweep(population, anchor, blocks, signed)
-    largest = np.abs(population[:, :D]).max(axis=1) + np.abs(anchor[:D]).max()
-    comparable = largest <= MAX_MAGNITUDE  # NaN is not
-    if len(blocks) == 1 or not comparable.any():
-        return comparable
-    with np.errstate(over="ignore", invalid="ignore"):  # of what is not comparable
-        distances = np.sqrt(np.sum((population[:, :D] - anchor[:D]) ** 2, axis=1))
-    proven = distances <= safe_radius(topology.layers(anchor[:D])[: len(blocks)], signed)
-    proven &= comparable
-    chain, steps = plan(topology.hidden, signed)
-    rest = comparable & ~proven
-    if steps <= max_steps and rest.any():
-        part = population[rest]
-        _solve(part, anchor, topology, blocks, chain)
-        population[rest] = part
-        proven |= rest
-    return proven
+    if len(blocks) > 1:
+        distances = np.linalg.norm(population[:, :D] - anchor[:D], axis=1)
+        rest = distances > safe_radius(topology.layers(anchor[:D])[: len(blocks)], signed)
+        population[rest] = _solved(population[rest], anchor, topology, blocks)
 
 
 def safe_radius(layers: Sequence[Array], signed: bool) -> float:
@@ -285,19 +269,16 @@ def safe_radius(layers: Sequence[Array], signed: bool) -> float:
     return float(radius) * (1 - 1e-9)  # rounding
 
 
-def _solve(
-    population: Array,
-    anchor: Array,
-    topology: Topology,
-    blocks: Sequence[IntArray],
-    chain: Sequence[int],
-) -> None:
-    """Replace each candidate by its replica nearest to the anchor, in place."""
-    D, signed = topology.dim, topology.signed
+def _solved(
+    population: Array, anchor: Array, topology: Topology, blocks: Sequence[IntArray]
+) -> Array:
+    """For each candidate its replica nearest to the anchor; in a tie itself."""
+    D, signed, solved = topology.dim, topology.signed, population.copy()
+    chain, _ = plan(topology.hidden, signed)
     most = max(n_choices(topology.hidden[h], signed) for h in chain[1:-1])
     size = max(1, CHUNK // (8 * most * max(topology.hidden) ** 2))
     for first in range(0, len(population), size):
-        part = population[first : first + size]
+        part = solved[first : first + size]
         moved = part.copy()
         found = _best_choices(moved[:, :D], anchor[:D], topology, chain)
         for h, (orders, signs) in found.items():
@@ -308,7 +289,8 @@ def _solve(
             assign_layer(moved, anchor, blocks[h], signed, pending, h)
         change = (moved - part)[:, :D]
         better = change @ anchor[:D] > MIN_GAIN * (np.abs(change) @ np.abs(anchor[:D]))
-        part[better] = moved[better]  # a tie changes nothing
+        part[better] = moved[better]
+    return solved
 
 
 def _best_choices(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symbreak._polish._evidence import EvidenceResult, evidence_of
+from symbreak._polish._evidence import Evidence, evidence_of
 from symbreak._polish._polisher import Polisher
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array
@@ -194,7 +194,7 @@ def work_of(problem: Problem) -> int:
 
 def with_validated_ridge(
     objective: LeastSquares, theta: Array, alpha: float, may_go_on: MayGoOn
-) -> EvidenceResult:
+) -> Evidence:
     """The network with the ridge that best predicts what it has not seen: its own, or a larger one.
 
     ``alpha`` is the evidence's. With growing ridges, each network starts from the one before. They
@@ -226,7 +226,7 @@ def with_validated_ridge(
     return found if best.output_weights is None else best
 
 
-def _polished(objective: LeastSquares, start: EvidenceResult, may_go_on: MayGoOn) -> EvidenceResult:
+def _polished(objective: LeastSquares, start: Evidence, may_go_on: MayGoOn) -> Evidence:
     polisher = Polisher(objective, start.theta, max_iterations=ITERATIONS)
     while not polisher.finished and may_go_on():
         polisher.step()
@@ -236,8 +236,8 @@ def _polished(objective: LeastSquares, start: EvidenceResult, may_go_on: MayGoOn
 def _unseen_loss(
     parts: list[tuple[LeastSquares, Dataset]],
     problem: Problem,
-    found: EvidenceResult,
-    start: EvidenceResult,
+    found: Evidence,
+    start: Evidence,
     may_go_on: MayGoOn,
 ) -> float:
     """Mean squared error on samples that were not shown; of no meaning if it may not go on.
@@ -246,7 +246,7 @@ def _unseen_loss(
     from ``start``, which has a larger ridge.
     """
 
-    def error(found: EvidenceResult, data: Dataset) -> float:
+    def error(found: Evidence, data: Dataset) -> float:
         if found.output_weights is None:
             return np.inf
         A, Y = _condensed(found.theta, problem, data)

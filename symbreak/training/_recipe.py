@@ -207,25 +207,18 @@ def luby(n: int) -> int:
 
 
 class Agreement(NamedTuple):
-    """What a number of starts say.
+    """What a number of starts say."""
 
-    Attributes:
-        n_starts: How many there were, those included that were given up.
-        n_best: How many of them ended in the best optimum.
-        n_optima: How many different optima they ended in.
-        unseen: Probability that the next start ends in an optimum not seen yet (Good-Turing: the
-            share of starts that were alone in theirs).
-        better: Upper bound, at 95 %, of the probability that a start ends in something better than
-            the best, since none of ``n_starts`` did. It heeds that starts end when some agree.
-        restarts: Whether there were restarts at all; a search alone has nothing to agree with.
-    """
-
-    n_starts: int
-    n_best: int
-    n_optima: int
+    n_starts: int  # those included that were given up
+    n_best: int  # that ended in the best optimum
+    n_optima: int  # different ones that they ended in
+    #: Probability that the next start ends in an optimum not seen yet (Good-Turing: the share of
+    #: starts that were alone in theirs).
     unseen: float
+    #: Upper bound, at 95 %, of the probability that a start ends in something better than the best,
+    #: since none of ``n_starts`` did. It heeds that starts end when some agree.
     better: float
-    restarts: bool = True
+    restarts: bool = True  # a search alone has nothing to agree with
 
     @property
     def is_enough(self) -> bool:

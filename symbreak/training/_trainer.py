@@ -133,22 +133,11 @@ class Trainer:
             search_ridge=problem.alpha,
             loss=next((one.loss for one in comparison.tried if one.hidden == hidden), None),
         )
-        model, tried = record.model, comparison.tried if len(sizes) > 1 else []
-        n_evaluations = before + record.n_evaluations
-        if model is not None:
-            origin = {**model.origin, "n_evaluations": n_evaluations}
-            if tried:
-                origin["size_path"] = [t._asdict() | {"hidden": list(t.hidden)} for t in tried]
-            model = replace(model, origin=origin)
-        return replace(
-            record,
-            model=model,
-            size_path=tuple(tried),
-            evaluations=before + record.evaluations,
-            n_evaluations=n_evaluations,
-            max_evaluations=before + record.max_evaluations,
-            seconds=seconds + record.seconds,
-        )
+        tried = comparison.tried if len(sizes) > 1 else []
+        rows = [one._asdict() | {"hidden": list(one.hidden)} for one in tried]
+        origin = {"size_path": rows} if tried else {}
+        record = _after(before, before, seconds, record, origin)
+        return replace(record, size_path=tuple(tried))
 
     def _say(self, doing: str, n_evaluations: int, most: int = UNLIMITED) -> None:
         told = Progress(n_evaluations, most, math.nan, 0, 0, doing=doing)
@@ -166,51 +155,35 @@ class Trainer:
         search_ridge: float | Literal["auto"] | None = None,
         loss: float | None = None,
     ) -> RunRecord:
-        """The training on somebody's own data, in a basis of its inputs, with what follows it.
+        """The training on somebody's own data: search, last step, committee and error bars.
 
-        ``initial`` is in that basis. ``loss`` is that of the network's size on samples that were
-        not shown, if it is known.
+        Args:
+            problem: In ordinary inputs.
+            budget: Evaluations.
+            initial: Where to begin, in the basis.
+            n_networks: In the committee, at most.
+            basis: Of the inputs.
+            search_ridge: That of a search whose squares say little of the ridge of probabilities;
+                in very large networks one that sets itself would take minutes.
+            loss: Of the network's size on samples that were not shown, if it is known.
         """
-        inner = problem if basis is None else basis.problem(problem)
-        record = self.to_its_end(inner, budget, initial, n_networks, search_ridge)
-        if basis is not None:
-            if record.model is not None:
-                n_effective = n_effective_parameters(inner, record)
-                record = replace(record, n_effective=n_effective)
-            record = basis.record(record, problem)
-        return with_error_bars(problem, record, loss, None if basis is None else basis.costs)
-
-    def to_its_end(
-        self,
-        problem: Problem,
-        budget: int | None,
-        initial: ArrayLike | None,
-        n_networks: int,
-        search_ridge: float | Literal["auto"] | None,
-    ) -> RunRecord:
-        """The search, the last step and the committee.
-
-        ``search_ridge`` is that of a search whose squares say little of the ridge of probabilities;
-        in very large networks one that sets itself would take minutes.
-        """
-        searched, may_go_on = problem, self.clock.may_go_on
-        if (
-            search_ridge is not None
-            and has_probabilities(problem)
-            and work_of(problem) <= MUCH_WORK
-        ):
-            searched = replace(problem, alpha=search_ridge)
-        records = self.stages(searched, budget, initial)
-        record = _joined(records)
-        doing = "" if self.clock.stopped else what_is_last(problem, record)
+        inner = searched = problem if basis is None else basis.problem(problem)
+        if search_ridge is not None and has_probabilities(inner) and work_of(inner) <= MUCH_WORK:
+            searched = replace(inner, alpha=search_ridge)
+        records, may_go_on = self.stages(searched, budget, initial), self.clock.may_go_on
+        record, found, n_stages = _joined(records), records[0].model, len(records)
+        doing = "" if self.clock.stopped else what_is_last(inner, record)
         if doing:
             self._say(doing, record.n_evaluations, record.max_evaluations)
-        found, n_stages = records[0].model, len(records)
-        if found is None:
-            return record
-        record = apply_last_step(problem, record, may_go_on, n_stages=n_stages)
-        theta = found.theta
-        return with_committee(problem, record, theta, n_networks, may_go_on, n_stages=n_stages)
+        if found is not None:
+            record = apply_last_step(inner, record, may_go_on, n_stages=n_stages)
+            last = n_networks, may_go_on
+            record = with_committee(inner, record, found.theta, *last, n_stages=n_stages)
+        if basis is not None:
+            if record.model is not None:
+                record = replace(record, n_effective=n_effective_parameters(inner, record))
+            record = basis.record(record, problem)
+        return with_error_bars(problem, record, loss, None if basis is None else basis.costs)
 
     def stages(
         self, problem: Problem, budget: int | None, initial: ArrayLike | None
@@ -279,26 +252,37 @@ def _is_true(answer: object) -> bool:
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
+def _after(
+    n_before: int, budget: int, seconds: float, record: RunRecord, origin: dict[str, Any]
+) -> RunRecord:
+    """A record of what followed evaluations with a budget of their own."""
+    model, n_evaluations = record.model, n_before + record.n_evaluations
+    if model is not None:
+        origin = {**model.origin, "n_evaluations": n_evaluations, **origin}
+        model = replace(model, origin=origin)
+    return replace(
+        record,
+        model=model,
+        evaluations=n_before + record.evaluations,
+        n_evaluations=n_evaluations,
+        max_evaluations=budget + record.max_evaluations,
+        seconds=seconds + record.seconds,
+    )
+
+
 def _joined(records: list[RunRecord]) -> RunRecord:
     """One record of a search on some samples and a polish on more."""
     first, last = records[0], records[-1]
     if first is last:
         return first
-    before, model = first.n_evaluations, last.model
-    n_evaluations = before + last.n_evaluations
-    if model is not None:
-        model = replace(model, origin={**model.origin, "n_evaluations": n_evaluations})
+    last = _after(first.n_evaluations, first.max_evaluations, first.seconds, last, {})
     return replace(
         last,
-        model=model,
-        evaluations=np.concatenate([first.evaluations, before + last.evaluations]),
+        evaluations=np.concatenate([first.evaluations, last.evaluations]),
         errors=np.concatenate([first.errors, last.errors]),
         founds=first.founds,
         restarts=first.restarts,
         role=first.role,
-        max_evaluations=first.max_evaluations + last.max_evaluations,
-        n_evaluations=n_evaluations,
-        seconds=first.seconds + last.seconds,
         stopped=first.stopped if first.agreement.is_too_few else last.stopped,
     )
 

@@ -8,11 +8,10 @@ from symbreak import Topology, load_problem, problem_names
 from symbreak.symmetry import (
     AssignmentBreaking,
     ExhaustiveBreaking,
-    ProximityBreaking,
+    align,
     replicas,
 )
-from symbreak.symmetry._breaking import MAX_STEPS
-from symbreak.symmetry._nearest import assign, choices, plan, safe_radius, scratch_for
+from symbreak.symmetry._nearest import assign, plan, safe_radius, scratch_for
 from tests.strategies import KINDS, seeds, topologies
 
 ENUMERABLE = topologies(max_layers=4, max_width=6, max_replicas=1_000_000, kinds=KINDS)
@@ -49,18 +48,15 @@ def test_assign_is_as_good_as_scipy(n, seed, ties):
 def test_the_result_is_that_of_brute_force(topology, seed, ties):
     population, anchor, rng = drawn(topology, seed, 4, ties)
     nearest, _ = ExhaustiveBreaking(topology)(population, anchor, rng)
-    local, _ = ProximityBreaking(topology)(population, anchor, rng)
-    aligned, proven = AssignmentBreaking(topology).align(population, anchor)
+    aligned, _ = align(population, anchor, topology)
     assert distance(aligned, anchor) == pytest.approx(distance(nearest, anchor), rel=1e-12)
-    assert np.all(distance(aligned, anchor) <= distance(local, anchor) * (1 + 1e-12))
-    assert proven.all()
 
 
 @pytest.mark.interpreted
-@given(topologies(4, 6, 10**12, kinds=KINDS), seeds(), st.booleans())
-def test_no_candidate_gets_farther_and_the_second_time_changes_nothing(topology, seed, exact):
+@given(topologies(4, 6, 10**12, kinds=KINDS), seeds())
+def test_no_candidate_gets_farther_and_the_second_time_changes_nothing(topology, seed):
     population, anchor, rng = drawn(topology, seed)
-    breaking = AssignmentBreaking(topology, exact=exact)
+    breaking = AssignmentBreaking(topology)
     moved, modified = breaking(population, anchor, rng)
     before, after = distance(population, anchor), distance(moved, anchor)
     assert np.all(after[modified] < before[modified])
@@ -72,7 +68,7 @@ def test_no_candidate_gets_farther_and_the_second_time_changes_nothing(topology,
 
 def test_ties_that_rounding_breaks_do_not_move_a_candidate_again():
     topology = Topology.parse("2-3-2-1")
-    breaking, rng = AssignmentBreaking(topology, exact=False), np.random.default_rng(0)
+    breaking, rng = AssignmentBreaking(topology), np.random.default_rng(0)
     for _ in range(100):  # a tenth of integers: equal sums come out unequal
         population, anchor = (0.1 * rng.integers(-2, 3, (n, topology.dim)) for n in (200, 1))
         once, _ = breaking(population, anchor[0], rng)
@@ -82,21 +78,9 @@ def test_ties_that_rounding_breaks_do_not_move_a_candidate_again():
 @settings(max_examples=25)
 @given(FEW, seeds())
 def test_all_replicas_of_a_network_come_to_the_same(topology, seed):
-    (theta,), anchor, rng = drawn(topology, seed, 1)
-    aligned, _ = AssignmentBreaking(topology)(replicas(theta, topology), anchor, rng)
+    (theta,), anchor, _ = drawn(topology, seed, 1)
+    aligned, _ = align(replicas(theta, topology), anchor, topology)
     assert np.array_equal(aligned, np.tile(aligned[0], (len(aligned), 1)))
-
-
-@settings(max_examples=25)
-@given(FEW, seeds(), st.booleans())
-def test_what_sweeps_prove_nearest_is_nearest(topology, seed, near):
-    population, anchor, rng = drawn(topology, seed)
-    if near:
-        population = anchor + 0.1 * population
-    nearest, _ = ExhaustiveBreaking(topology)(population, anchor, rng)
-    aligned, proven = AssignmentBreaking(topology, exact=False).align(population, anchor)
-    excess = distance(aligned, anchor) - distance(nearest, anchor)
-    assert np.all(excess[proven] < 1e-9)
 
 
 @given(FEW, seeds(), st.booleans())
@@ -111,59 +95,32 @@ def test_nothing_within_the_safe_radius_has_a_nearer_replica(topology, seed, tie
         assert 2 * radius == pytest.approx(to_replicas.min())
 
 
-def test_near_candidates_of_a_large_network_are_proven_without_enumeration():
-    topology = Topology.parse("4-30-30-2")
-    rng = np.random.default_rng(0)
-    anchor = rng.normal(size=topology.dim)
-    population = anchor + 1e-3 * rng.normal(size=(5, topology.dim))
-    aligned, proven = AssignmentBreaking(topology).align(population, anchor)
-    assert proven.all()
-    assert np.array_equal(aligned, population)
-    _, proven = AssignmentBreaking(topology).align(rng.normal(size=(5, topology.dim)), anchor)
-    assert not proven.any()
-
-
-def test_every_network_that_brute_force_can_enumerate_is_affordable():
-    def widths(budget):
-        yield ()
-        for n in range(1, 10):
-            rest = budget / len(choices(n, True)[0]) if n < 8 else 0
-            if rest >= 1:
-                yield from ((n, *more) for more in widths(rest) if len(more) < 6)
-
-    steps = [plan(hidden, True)[1] for hidden in widths(1e6) if hidden]
-    assert len(steps) > 1_000
-    assert max(steps) <= MAX_STEPS
-
-
 def test_the_plan_of_every_network_of_the_paper():
     steps = {name: plan(load_problem(name).topology.hidden, True)[1] for name in problem_names()}
     assert [steps[name] for name in ("syn5", "sinc", "sinc2d", "sinc3d", "two-circles")] == [
         *(1, 1, 4, 4, 16)
     ]
     assert max(steps.values()) == steps["autoenc-sphere"] < 100_000
-    assert plan((4, 1000), True)[1] > MAX_STEPS  # a wide layer between enumerated ones
+    assert plan((4, 1000), True)[1] > 2_000  # a wide layer between enumerated ones
     assert plan((6, 400), True)[1] > 100_000
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("net", ["1-2-1", "2-2-3-1"])
 @pytest.mark.parametrize("value", [1e200, np.inf, np.nan])
-def test_numbers_that_cannot_be_compared_are_left_alone_and_not_called_proven(net, value):
+def test_numbers_that_cannot_be_compared_are_left_alone(net, value):
     topology = Topology.parse(net)
-    population, anchor, _ = drawn(topology, 0, 3)
+    population, anchor, rng = drawn(topology, 0, 3)
     population[:2, topology.blocks[-1][:, 0]] = value
-    _, proven = AssignmentBreaking(topology).align(population, -1e150 * anchor)
-    assert not proven.any()
-    _, proven = AssignmentBreaking(topology).align(population, anchor)
-    assert proven.tolist() == [False, False, True]
+    moved, _ = AssignmentBreaking(topology)(population, -1e150 * anchor, rng)
+    assert np.array_equal(moved[:2], population[:2], equal_nan=True)
 
 
 def test_a_large_neuron_does_not_hide_a_small_one():
     topology = Topology.parse("1-2-1")
     anchor = np.array([1e4, 1e4, 1e-3, 1e-3])
     population = anchor * np.array([[1, 1, -1, -1]])
-    moved, _ = AssignmentBreaking(topology).align(population, anchor)
+    moved, _ = align(population, anchor, topology)
     assert np.array_equal(moved[0], anchor)
 
 

@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from symbreak import LeastSquares, Topology, load_problem, network
 from symbreak._activations import ACTIVATIONS
 from symbreak.symmetry import (
-    BREAKINGS,
     AssignmentBreaking,
     ExhaustiveBreaking,
     InvariantBreaking,
@@ -20,7 +19,6 @@ from tests.strategies import seeds, topologies
 
 KINDS = [
     *(NoBreaking, InvariantBreaking, ProximityBreaking, ExhaustiveBreaking, AssignmentBreaking),
-    BREAKINGS["sweeps"],
 ]
 SMALL = topologies(max_layers=2, max_width=3, max_replicas=400, kinds=NETWORK_KINDS)
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -159,17 +158,6 @@ def test_the_model_is_the_network_and_may_be_polished_again():
         symbreak.polish(first.model, make_problem("2-5-1"))
 
 
-def test_classes_are_polished_by_the_evaluators_error():
-    problem = load_problem("two-circles")
-    theta = np.random.default_rng(0).uniform(-1, 1, size=problem.topology.dim)
-    evaluate = LeastSquares(problem)
-    result = polish(theta, problem, max_iterations=30)
-    assert result.error == evaluate(result.theta[None])[0] < 0.7 * evaluate(theta[None])[0]
-    assert LeastSquares(problem).network_error(result.model) == pytest.approx(
-        result.error, rel=1e-6
-    )
-
-
 def test_work_is_counted_and_never_exceeds_the_budget():
     problem = load_problem("sinc")
     theta = np.random.default_rng(0).uniform(-1, 1, size=10)
@@ -214,17 +202,6 @@ def test_starts_that_are_no_network_are_refused_or_named():
     result = polish([1e308, 1e308, 1.0, 1e308], problem)
     assert result.reason == "not finite"
     assert result.model is None
-
-
-def test_threads_do_not_change_results():
-    problem = load_problem("sinc2d")
-    starts = np.random.default_rng(0).uniform(-1, 1, size=(8, problem.topology.dim))
-
-    def polished(theta):
-        return polish(theta, problem, max_iterations=15).theta.tobytes()
-
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(polished, starts)) == [polished(theta) for theta in starts]
 
 
 @pytest.mark.slow

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from symbreak import LeastSquares, Topology, load_problem, network
-from symbreak._activations import ACTIVATIONS
+from symbreak import Topology, load_problem, network
 from symbreak.symmetry import (
     AssignmentBreaking,
     ExhaustiveBreaking,
@@ -13,7 +12,6 @@ from symbreak.symmetry import (
     replicas,
 )
 from tests import reference_symmetry
-from tests.papers import paper_problem
 from tests.strategies import KINDS as NETWORK_KINDS
 from tests.strategies import seeds, topologies
 
@@ -149,16 +147,3 @@ def test_theorems_5_2_and_5_4_flips_and_swaps_alone_separate_too(seed):
     moved, _ = ProximityBreaking(two)(population, anchor, rng)
     swapped = np.roll(anchor, 3)
     assert np.all(distance(moved, anchor) <= distance(moved, swapped))
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_breaking_keeps_errors(activation):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 2))
-    data = {"hidden": (3, 2), "activation": activation, "alpha": 1e-3}
-    problem = paper_problem(X, np.sin(X.sum(axis=1)), **data)
-    population, anchor, rng = drawn(problem.topology, 5)
-    errors = LeastSquares(problem)(population)
-    for kind in KINDS:
-        broken, _ = kind(problem.topology)(population, anchor, rng)
-        assert LeastSquares(problem)(broken) == pytest.approx(errors, rel=1e-9)

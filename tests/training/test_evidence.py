@@ -108,19 +108,6 @@ def test_targets_that_are_noise_determine_few_parameters():
     assert result.noise == pytest.approx(1.0, abs=0.05)  # seen 0.99 to 1.00
 
 
-def test_classes_and_work():
-    problem = dataclasses.replace(load_problem("two-circles"), alpha="auto")
-    theta = np.random.default_rng(0).uniform(-1, 1, size=problem.topology.dim)
-    with pytest.raises(ValueError, match="max_evaluations must be an integer of at least"):
-        evidence(problem, theta, max_evaluations=1)
-    result = evidence(problem, theta, max_evaluations=200)
-    assert result.reason == "budget"
-    assert result.n_evaluations <= 200
-    X = problem.inputs.undo(problem.train.X)
-    labels = np.array(problem.classes)[problem.train.y.argmax(axis=1)]
-    assert result.model.error(X, labels) < 0.3
-
-
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_progress_and_record_show_the_error_of_the_network_without_its_ridge(task):
     rng = np.random.default_rng(0)

@@ -148,12 +148,6 @@ def test_the_recorded_theta_is_the_vector_that_was_evaluated(problem):
     assert record.error == pytest.approx(record.model.error_on(problem.train) + record.penalty)
 
 
-@pytest.mark.parametrize("method", ["DE-SB", "CMA-ES-SB", "auto"])
-def test_same_seed_same_run_with_any_number_of_threads(problem, method):
-    one, three = (train(problem, method, max_evaluations=1_500, seed=9, threads=n) for n in (1, 3))
-    assert_same_run(one, three)
-
-
 def test_threads_of_blas_and_of_callers_change_nothing():
     X = np.random.default_rng(0).normal(size=(50, 8))
     problem = paper_problem(X, np.sin(X), hidden=(12, 8))

@@ -21,8 +21,10 @@ def progress_bar(
     max_time: float | None,
     console: Console | None = None,
     stop: threading.Event | None = None,
-) -> Iterator[Callable[[Any], None]]:
+) -> Iterator[Callable[[Any], bool]]:
     """A bar, by default on standard error, and a callback that moves it ten times a second.
+
+    The callback says whether there was a ``stop``.
 
     Of a run that ends by time, it shows the time. In the end it is full, unless there was a stop,
     and says what the callback was given last, be it progress or a string.
@@ -34,29 +36,29 @@ def progress_bar(
         TextColumn("{task.fields[says]}"),
         TimeElapsedColumn(),
     )
+    asked = (stop or threading.Event()).is_set
     started = shown = time.monotonic()
     done, last = 0.0, None
     with Bars(*columns, console=console or Console(stderr=True)) as bars:
         task = bars.add_task(name, total=1.0, says="")
 
-        def show(news: Any) -> None:
+        def show(news: Any) -> bool:
             nonlocal done, shown, last
             last, now = news, time.monotonic()
-            if isinstance(news, str) or (now - shown < 0.1 and not news.doing):
-                return
-            shown, done = now, news.n_evaluations / news.max_evaluations
-            if max_time is not None:
-                done = max(done, (now - started) / max_time)
-            bars.update(task, completed=done, says=_in_words(news))
+            if not isinstance(news, str) and (now - shown >= 0.1 or news.doing):
+                shown, done = now, news.n_evaluations / news.max_evaluations
+                if max_time is not None:
+                    done = max(done, (now - started) / max_time)
+                bars.update(task, completed=done, says=_in_words(news))
+            return asked()
 
         try:
             yield show
         except BaseException:
             bars.remove_task(task)  # nothing is left of what was refused
             raise
-        stopped = stop is not None and stop.is_set()
         if last is not None:  # much may have happened since the bar moved
-            bars.update(task, completed=done if stopped else 1.0, says=_in_words(last))
+            bars.update(task, completed=done if asked() else 1.0, says=_in_words(last))
 
 
 def _in_words(news: Any) -> str:

@@ -45,9 +45,11 @@ FLAGS = {
 }
 
 
-def option(metavar: str | None, what: str, *flags: str, panel: str | None = None) -> Any:
+def option(
+    metavar: str | None, what: str, *flags: str, panel: str | None = None, least: Any = None
+) -> Any:
     """An option: what its value is called, what it is for, and its names if not its argument's."""
-    return typer.Option(*flags, metavar=metavar, help=what, rich_help_panel=panel)
+    return typer.Option(*flags, metavar=metavar, help=what, rich_help_panel=panel, min=least)
 
 
 def file_option(what: str, suffixes: Sequence[str] = CHART_FORMATS) -> Any:
@@ -81,7 +83,9 @@ Evaluations = Annotated[
         "-n",
     ),
 ]
-MaxTime = Annotated[float | None, option("SECONDS", "At most, for each method", "--time")]
+MaxTime = Annotated[
+    float | None, option("SECONDS", "At most, for each method", "--time", least=0.001)
+]
 Seed = Annotated[int, option("N", "Of the search; the same gives the same result")]
 PopulationSize = Annotated[
     int | None, option("N", "Candidates per generation (default: the problem's)")

@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from symbreak import METHODS, Topology, evolve
-from symbreak._support.checks import check_choice, check_count
+from symbreak import Topology, evolve
 from symbreak._support.progress import progress_bar
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.workers import WorkerProcesses
@@ -31,11 +30,10 @@ from symbreak.cli._console import (
     shell_words,
     shown,
 )
-from symbreak.cli._train import check_time, end_early, hidden_sizes
+from symbreak.cli._train import end_early, hidden_sizes
 from symbreak.control import CONTROL, Control
 from symbreak.objectives import Fitness
 from symbreak.training._evolve import named_fitness
-from symbreak.training._record import Progress
 
 _own = partial(option, panel="Function of yours")
 _net = partial(option, panel="Network")
@@ -51,8 +49,8 @@ def evolve_command(
             "function of a network, as module:function.",
         ),
     ],
-    inputs: Annotated[int | None, _own("N", "Numbers that a network sees")] = None,
-    outputs: Annotated[int, _own("N", "Numbers that it says")] = 1,
+    inputs: Annotated[int | None, _own("N", "Numbers that a network sees", least=1)] = None,
+    outputs: Annotated[int, _own("N", "Numbers that it says", least=1)] = 1,
     maximize: Annotated[bool, _own(None, "Higher is better", "--maximize")] = False,
     noisy: Annotated[bool, _own(None, "Its second argument is a seed", "--noisy")] = False,
     vectorized: Annotated[bool, _own(None, "It judges whole populations", "--vectorized")] = False,
@@ -68,7 +66,9 @@ def evolve_command(
     max_time: MaxTime = None,
     seed: Seed = 0,
     population_size: PopulationSize = None,
-    workers: Annotated[int, option("N", "Processes that judge; the result is the same")] = 1,
+    workers: Annotated[
+        int, option("N", "Processes that judge; the result is the same", least=1)
+    ] = 1,
     checkpoint: Annotated[
         Path | None, option("FILE", "Keep the state there, and go on from it")
     ] = None,
@@ -78,15 +78,12 @@ def evolve_command(
     """Evolve a network for a problem of control, or against a function of yours."""
     check_results(out, plot)
     check_out("--checkpoint", checkpoint)
-    check_choice("method", method, METHODS)
-    check_time(max_time)
     net: dict[str, Any] = {"activation": activation, "biases": biases}
     layers = None if hidden is None else hidden_sizes(hidden)
     own: dict[str, Any] = {} if target is None else {"target": target}
     about = {"maximize": maximize, "noisy": noisy, "vectorized": vectorized, "timeout": timeout}
     stop = threading.Event()
-    n_workers = check_count("--workers", workers, 1)
-    with WorkerProcesses(n_workers) if n_workers > 1 else nullcontext() as executor:
+    with WorkerProcesses(workers) if workers > 1 else nullcontext() as executor:
         own["executor"] = executor
         if ":" in source:
             fitness = _own_fitness(source, inputs, layers, outputs, net, {**about, **own})
@@ -95,15 +92,8 @@ def evolve_command(
         else:
             fitness = named_fitness(source, layers, **net, **own)
         _say_what(fitness)
-        with (
-            deferred_interrupts(stop.set),
-            progress_bar(method, max_time, console, stop) as show,
-        ):
-
-            def watch(progress: Progress) -> bool:
-                show(progress)
-                return stop.is_set()
-
+        bar = progress_bar(method, max_time, console, stop)
+        with deferred_interrupts(stop.set), bar as show:
             record = evolve(
                 fitness,
                 method=method,
@@ -112,7 +102,7 @@ def evolve_command(
                 seed=seed,
                 population_size=population_size,
                 checkpoint=checkpoint,
-                callback=watch,
+                callback=show,
             )
     console.print(record.in_words)
     if record.model is None:
@@ -136,8 +126,6 @@ def _own_fitness(
         raise ValueError(f"the module {module} has no function {name!r}.")
     if inputs is None:
         raise ValueError(f"--inputs says how many numbers a network of {source} sees.")
-    check_count("--inputs", inputs, 1)
-    check_count("--outputs", outputs, 1)
     return Fitness(function, Topology((inputs, *(layers or (6,)), outputs), **net), **own)
 
 

@@ -18,7 +18,7 @@ import typer
 
 from symbreak import METHODS, Problem, Topology, load_problem, problem_names, train, training
 from symbreak._activations import ACTIVATIONS
-from symbreak._support.checks import check_count, unknown
+from symbreak._support.checks import unknown
 from symbreak._support.frames import choose_columns
 from symbreak._support.progress import progress_bar
 from symbreak._support.signals import deferred_interrupts
@@ -98,7 +98,7 @@ def train_command(
     evaluations: Evaluations = None,
     max_time: MaxTime = None,
     seed: Seed = 0,
-    data_seed: Annotated[int, option("N", "Of the data, or of their division")] = 0,
+    data_seed: Annotated[int, option("N", "Of the data, or of their division", least=0)] = 0,
     population_size: PopulationSize = None,
     threads: Annotated[int, option("N", "For evaluations; 0 is one per core")] = 1,
     imports: Imports = None,
@@ -108,8 +108,6 @@ def train_command(
 ) -> None:
     """Train the network of a problem or of your own data, with one or more methods."""
     check_results(out, plot, page)
-    check_count("--data-seed", data_seed, 0)
-    check_time(max_time)
     import_here(imports)
     reading: dict[str, Any] = {"targets": target, "ignore": ignore, "categories": categories}
     reading |= {"numbers": numbers, "task": task, "header": header, "encoding": encoding}
@@ -153,12 +151,6 @@ def train_command(
     end_early(stop)
 
 
-def check_time(max_time: float | None) -> None:
-    """Refuse a limit that leaves no time."""
-    if max_time is not None and not max_time > 0:
-        raise ValueError(f"--time must be a positive number of seconds, got {max_time:g}.")
-
-
 def end_early(stop: threading.Event) -> None:
     """Say that somebody has stopped it, if so."""
     if stop.is_set():
@@ -180,8 +172,7 @@ def _run(
             error = progress.fit_error
             if math.isfinite(error) and (not seen or error != seen[-1][1]):
                 seen.append((progress.n_evaluations, error))
-            show(progress)
-            return stop.is_set()
+            return show(progress)
 
         record = train(problem, name, callback=watch, **options)
         show(f"error {_scores.error_in_words(record, problem)}")

@@ -81,7 +81,7 @@ def test_train_compares_methods_and_saves_the_best_model(tmp_path):
         (["train", "sinc", "--networks", "3"], "--networks is for networks of your own data"),
         (["train", "sinc", "--hidden", "0"], "10,000,000, got '0'"),
         (["train", "sinc", "--activation", "gelu"], "unknown activation 'gelu'"),
-        (["train", "sinc", "--time", "0"], "--time must be a positive number"),
+        (["train", "sinc", "--time", "0"], "'--time': Input should be greater"),
         (["train", "none.csv"], "no data file 'none.csv'"),
         (["train", "."], "no data file '.'; it is a folder, name a file in it"),
         (["predict", "none.json", "none.csv"], "there is no model file 'none.json'"),

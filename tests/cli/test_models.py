@@ -499,7 +499,7 @@ def test_a_network_is_refitted_to_new_data_and_compared_with_what_it_was(tmp_pat
     text = run("compare", old, new, "--plot", tmp_path / "changes.svg")
     assert "new.json: " in text
     assert text.count("hidden layer 1, ") == 4
-    assert "grade = c" in (tmp_path / "changes.svg").read_text(encoding="utf-8")
+    assert "Which neuron is which" in (tmp_path / "changes.svg").read_text(encoding="utf-8")
     kinds, model = tmp_path / "kinds.csv", tmp_path / "kinds.json"
     kinds.write_text("kind,x,y\n" + "".join(f"{'yno'[i % 3]},{i % 7},{i}\n" for i in range(40)))
     options = ("--target", "kind", "--ignore", "y", "-n", 100, "--hidden", 2)

@@ -219,7 +219,7 @@ def _problem(results: Results, number: int, name: str, figures: Figures) -> dict
 
 
 def _facts(results: Results, name: str) -> str:
-    facts, fit = results.facts[name], results.fits.get(name)
+    facts = results.facts[name]
     budgets = sorted(set(results.runs[results.runs["problem"] == name]["max_evaluations"]))
     samples = facts["samples"]
     words = f"{' + '.join(f'{n:,}' for n in samples)} samples"
@@ -231,7 +231,6 @@ def _facts(results: Results, name: str) -> str:
         f"parameters, {_tables.integer_text(str(facts['n_replicas']))} replicas of every network, "
         f"{f'{words}, ' if samples else ''}"
         f"{' or '.join(f'{n:,}' for n in budgets)} evaluations a run. "
-        f"{fit.variables if fit else ''}"
     )
 
 

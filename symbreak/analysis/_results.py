@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,26 +27,15 @@ from symbreak.models import Model
 from symbreak.problems import Problem, load_problem, problem_names
 
 TRACE_POINTS = 300  # per run; charts show fewer
-MAX_NAMES = 20  # more variables than this are not listed
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """The best network of a problem with its data, and the run that found it."""
 
     problem: Problem
     model: Model
     method: str
     repetition: int
-
-    @property
-    def variables(self) -> str:
-        """The names of inputs and targets in a sentence; nothing if they have none."""
-        inputs, targets = self.model.feature_names, self.model.target_names
-        if not inputs or len(inputs) + len(targets) > MAX_NAMES:
-            return ""
-        words = f"Inputs: {', '.join(inputs)}"
-        return words + (f"; targets: {', '.join(targets)}." if targets else ".")
 
 
 @dataclass(frozen=True, eq=False)

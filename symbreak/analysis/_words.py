@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,6 @@ from symbreak._support.words import counted
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW
 from symbreak.analysis._tables import records, text_of
-from symbreak.experiments._run import own_names
 from symbreak.experiments._study import BUILT_IN, built_in_text
 
 #: Of the targets, the one that sentences speak of.
@@ -223,26 +220,6 @@ def _study(name: str, text: str) -> dict[str, Any]:
     """The commands that do a study again, and the file that they need if it is not built in."""
     built_in = next((known for known in BUILT_IN if built_in_text(known) == text), None)
     stem = built_in or re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "study"
-    source = built_in or f"{stem}.toml"
-    own = [] if built_in else _own_names(text)
-    option = " --import my_module" if own else ""
-    commands = [f"symbreak study {source} --store {stem}.db{option}", f"symbreak report {stem}.db"]
-    return {
-        "name": name,
-        "file": None if built_in else source,
-        "text": text,
-        "commands": "\n".join(commands),
-        "data": "data_file" in text,
-        "own": own,
-    }
-
-
-def _own_names(text: str) -> list[str]:
-    """Methods and problems of a study file that are not symbreak's own, such as ``method RS``."""
-    with suppress(ValueError, TypeError, KeyError, AttributeError):  # a store may hold any text
-        file = tomllib.loads(text)
-        variants = [name for name, table in file.get("problem", {}).items() if "of" in table]
-        known = {*file.get("data_file", ()), *variants}
-        problems = [name for name in file["problems"] if name not in known]
-        return [" ".join(pair) for pair in own_names(file["methods"], problems)]
-    return []
+    file = None if built_in else f"{stem}.toml"
+    commands = f"symbreak study {file or stem} --store {stem}.db\nsymbreak report {stem}.db"
+    return {"file": file, "text": text, "commands": commands, "data": "data_file" in text}

@@ -10,6 +10,7 @@ from symbreak.analysis._lineup import Lineup, Member
 from symbreak.analysis._report import Figures, _table, render_page
 from symbreak.analysis._tables import error_table, latex_table, markdown_table
 from symbreak.analysis._words import summary_sentences
+from symbreak.experiments._frames import TABLE_OF
 from tests.analysis.test_tables import read
 
 #: A family without an invariant method, named as nothing here is named.
@@ -20,8 +21,7 @@ NEW = {"DE": "Novel", "DE-SB": "Aligned"}
 def results(tmp_path_factory):
     """The committed store with a third family: the runs of two methods under other names."""
     known = read(tmp_path_factory.mktemp("store"))
-    frames = {name: getattr(known, name) for name in ("runs", "curves", "part_errors", "traces")}
-    frames["spread"] = known.spread
+    frames = {name: getattr(known, name) for name in TABLE_OF}
     more = {name: frame[frame["method"].isin(NEW)] for name, frame in frames.items()}
     more = {name: frame.assign(method=frame["method"].map(NEW)) for name, frame in more.items()}
     more["runs"] = more["runs"].assign(family="Novel", key=more["runs"]["key"] + "x")
@@ -43,33 +43,19 @@ def test_methods_come_by_family_role_and_name():
     assert lineup.first("Z", "plain") is None
 
 
-def test_a_third_family_is_in_every_table(results):
+def test_a_third_family_is_in_every_table_and_sentence(results):
     header, _, first, *_ = markdown_table(results).splitlines()
     assert header.endswith("| Novel | Aligned |")
     assert re.search(r"\| 1\.000 ± \d\.\d+ \| \*\*0\.\d+ ± \d\.\d+\*\* \|$", first)
     assert r"Novel & Aligned \\" in latex_table(results)
-    rows = results.summary[["problem", "family", "method"]].to_numpy().tolist()
-    assert ["syn5", "Novel", "Aligned"] in rows
-
-
-def test_a_third_family_is_tested_and_timed(results):
-    pairs = results.pairwise[results.pairwise["family"] == "Novel"]
-    assert pairs[["problem", "a", "b"]].to_numpy().tolist() == [
-        ["syn5", "Novel", "Aligned"],
-        ["two-circles", "Novel", "Aligned"],
-    ]
-    assert (pairs["note"] == "").all()
-    families = results.kruskal_wallis
-    assert (families[families["family"] == "Novel"]["methods"] == "Novel, Aligned").all()
-    table = results.running_times
-    assert set(table[table["family"] == "Novel"]["method"]) == {"Novel", "Aligned"}
-    twin = table[table["method"] == "DE-SB"]["speed_up"].to_numpy()
-    assert table[table["method"] == "Aligned"]["speed_up"].to_numpy() == pytest.approx(
-        twin, nan_ok=True
+    pairs, families = (
+        frame[frame["family"] == "Novel"] for frame in (results.pairwise, results.kruskal_wallis)
     )
-
-
-def test_a_third_family_is_spoken_of(results):
+    assert pairs[["a", "b"]].to_numpy().tolist() == [["Novel", "Aligned"]] * 2
+    assert (families["methods"] == "Novel, Aligned").all()
+    table = results.running_times.set_index("method")["speed_up"]
+    twin = table["DE-SB"].to_numpy()
+    assert table["Aligned"].to_numpy() == pytest.approx(twin, nan_ok=True)
     wins = results.summary.query("method == 'Aligned' and best")
     words = " ".join(summary_sentences(results))
     assert f"Aligned has a smaller mean error than Novel on {len(wins)} of 2 problems" in words
@@ -81,11 +67,7 @@ def test_a_third_family_is_in_all_charts_of_the_page(results, tmp_path):
     assert page.count("<h3>Novel</h3>") == 2  # a section per problem
     assert "<h4>Novel</h4>" in page  # targets reached
     assert ">Novel<" in (tmp_path / "lead-relative.svg").read_text()
-    for name in (
-        "targets-2",
-        "problem-0-family-2-convergence",
-        "problem-0-family-2-boxes",
-    ):
+    for name in ("targets-2", "problem-0-family-2-convergence", "problem-0-family-2-boxes"):
         picture = (tmp_path / f"{name}.svg").read_text()
         assert ">Aligned<" in picture, name
         assert results.styles("DE")["DE-SB"].color in picture, name

@@ -121,22 +121,20 @@ def test_a_study_under_way_gives_a_page_that_says_what_is_missing(tmp_path):
     assert "ValueError: oh &lt;b&gt;no&lt;/b&gt;" in text
 
 
-def test_a_study_of_which_all_runs_failed_gives_a_page_that_says_so(tmp_path):
-    spec = StudySpec.parse('problems = ["syn5"]\nmethods = ["DE"]\nrepetitions = 2')
-    with Store(tmp_path / "a.db") as opened:
-        for run in spec.runs():
-            opened.add_failure(run, "Traceback\nValueError: no luck")
-    report = write_report(tmp_path / "a.db", tmp_path / "r", formats=())
-    said = "2 runs failed; --retry-failed tries them again."
-    assert summary_sentences(report.results) == ["The store holds no finished run yet.", said]
-    assert said in report.page.read_text()
-
-
-def test_a_single_method_gives_a_page_without_what_has_nothing_to_say(tmp_path):
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_page_leaves_out_what_has_nothing_to_say(tmp_path, failed):
     text = 'problems = ["syn5"]\nmethods = ["DE"]\nrepetitions = 2\nbudgets = { syn5 = 400 }'
-    run_study(StudySpec.parse(text), tmp_path / "a.db", workers=1)
-    page = write_report(tmp_path / "a.db", tmp_path / "r", formats=()).page.read_text()
-    assert "figure-lead-convergence" in page
+    with Store(tmp_path / "a.db") as opened:
+        for run in StudySpec.parse(text).runs():
+            opened.add_failure(run, "Traceback\nValueError: no") if failed else opened.add(
+                run, execute(run)
+            )
+    report = write_report(tmp_path / "a.db", tmp_path / "r", formats=())
+    page, said = report.page.read_text(), "2 runs failed; --retry-failed tries them again."
+    if failed:
+        assert summary_sentences(report.results) == ["The store holds no finished run yet.", said]
+    assert (said in page) == failed
+    assert ("figure-lead-convergence" in page) == (not failed)
     for words in ("What the numbers say", "breaking gains", "figure-lead-relative"):
         assert words not in page
 
@@ -163,13 +161,12 @@ def test_several_stores_and_archives_are_reported_as_one(tmp_path):
 
 
 def test_a_warning_of_few_repetitions_is_about_methods_that_were_run(written):
-    results = written.results
+    results, runs = written.results, written.results.runs
     assert warning_sentences(results) == []
-    runs = results.runs
-    without = runs[(runs["problem"] != "syn5") | (runs["method"] != "DE-SB")]
-    assert "fewer than 5" not in " ".join(warning_sentences(replace(results, runs=without)))
-    (few,) = runs[(runs["problem"] == "syn5") & (runs["method"] == "DE-SB")].index[:1]
-    said = warning_sentences(replace(results, runs=runs.drop(index=few)))
+    some = (runs["problem"] == "syn5") & (runs["method"] == "DE-SB")
+    without = replace(results, runs=runs[~some])
+    assert "fewer than 5" not in " ".join(warning_sentences(without))
+    said = warning_sentences(replace(results, runs=runs.drop(index=runs[some].index[0])))
     assert said[0] == "With fewer than 5 repetitions a test can hardly show a difference."
     assert said[1] == "1 planned run of 5 on 1 problem is still missing."
 

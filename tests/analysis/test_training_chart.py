@@ -1,4 +1,3 @@
-import dataclasses
 import re
 import time
 
@@ -6,7 +5,15 @@ import numpy as np
 import pytest
 import vl_convert
 
-from symbreak.analysis import network_chart, save_chart, training_chart
+from symbreak import Topology
+from symbreak.analysis import (
+    draws_chart,
+    match_chart,
+    network_chart,
+    save_chart,
+    training_chart,
+)
+from symbreak.symmetry import align_draws, networks
 from tests.papers import paper_problem
 from tests.test_export import random_model
 
@@ -59,14 +66,15 @@ def test_classes_are_counted_on_the_test_set():
     assert 1 - right / 20 == pytest.approx(model.error(held_out, classes))
 
 
-def test_an_error_with_a_ridge_in_it_is_called_so():
+@pytest.mark.parametrize(
+    ("alpha", "options", "said"),
+    [("auto", {}, True), ("auto", {"with_ridge": False}, False), (0.0, {}, False)],
+)
+def test_an_error_with_a_ridge_in_it_is_called_so(alpha, options, said):
     model = random_model("3-4-1")
-    problem, *_ = problem_of(model, 30, alpha="auto", rescale="none")
-    ridge = '"title": "error with its ridge"'
-    assert ridge in training_chart(model, problem, *CURVE).to_json(indent=None)
-    assert ridge not in training_chart(model, problem, *CURVE, with_ridge=False).to_json()
-    plain = dataclasses.replace(problem, alpha=0.0)
-    assert ridge not in training_chart(model, plain, *CURVE).to_json(indent=None)
+    problem, *_ = problem_of(model, 30, alpha=alpha, rescale="none")
+    text = training_chart(model, problem, *CURVE, **options).to_json(indent=None)
+    assert ('"title": "error with its ridge"' in text) == said
 
 
 def test_labels_of_an_axis_do_not_touch():
@@ -133,3 +141,31 @@ def test_names_of_columns_execute_nothing_in_a_page(tmp_path):
         page = (tmp_path / "a.html").read_text()
         assert r"\u003c/script" in page
         assert "<script>alert" not in page
+
+
+def test_the_lines_of_the_match_chart_are_the_matches(tmp_path):
+    rng = np.random.default_rng(0)
+    one = [rng.normal(size=shape) for shape in ((2, 3), 3, (3, 1), 1)]
+    other = [one[0][:, [2, 0, 1]] * [1, -1, 1], one[1][[2, 0, 1]] * [1, -1, 1]]
+    other += [one[2][[2, 0, 1]] * [[1], [-1], [1]], one[3]]
+    chart = match_chart({"b": networks.compare(other, one, "tanh")}, "a")
+    rows = next(iter(chart.to_dict()["datasets"].values()))
+    assert [(row["a"], row["b"]) for row in rows] == [(0, 1), (1, 2), (2, 0)]
+    assert len({row["color"] for row in rows}) == 2
+    assert rows[1]["color"] == rows[2]["color"] != rows[0]["color"]
+    save_chart(chart, tmp_path / "chart.svg")
+    assert "Which neuron is which" in (tmp_path / "chart.svg").read_text(encoding="utf-8")
+
+
+def test_the_points_of_the_draws_chart_are_weights_before_and_after():
+    topology, rng = Topology.parse("1-2-1"), np.random.default_rng(0)
+    draws = rng.choice([-1.0, 1.0], size=(3, 1, 1)) * (
+        np.arange(1.0, 5) + 0.01 * rng.normal(size=(3, 10, 4))
+    )
+    aligned = align_draws(draws, topology)
+    rows = next(iter(draws_chart(draws, aligned).to_dict()["datasets"].values()))
+    for when, theta in (("as drawn", draws), ("aligned", aligned.theta)):
+        shown = [row["y"] for row in rows if row["when"] == when]
+        assert shown == pytest.approx(theta.reshape(-1, 4).T.ravel())
+    with pytest.raises(ValueError, match=r"before must have shape \(3, 10, 4\), got \(30, 4\)"):
+        draws_chart(draws.reshape(30, 4), aligned)

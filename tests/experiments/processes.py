@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 
-from symbreak.experiments import Store, StoreError
+from symbreak.experiments import Store, StoreError, StudySpec, execute
 from symbreak.experiments._maintenance import check_store
 
 DEADLINE = 300
@@ -18,6 +18,17 @@ def results(path):
         frame = store.runs()
         assert frame.key.is_unique
         return dict(zip(frame.key, frame.fingerprint, strict=True))
+
+
+def store_of(path, spec, wanted=lambda run: True, *, study=True):
+    """A store with the runs of a study (a spec, or its text), done in this process."""
+    spec = StudySpec.parse(spec, name="small") if isinstance(spec, str) else spec
+    with Store(path) as store:
+        if study:
+            store.add_study(spec)
+        for run in filter(wanted, spec.runs()):
+            store.add(run, execute(run))
+    return path
 
 
 def wait_for(condition):

@@ -8,9 +8,10 @@ import pytest
 
 from symbreak.analysis import Results
 from symbreak.analysis._targets import evaluations_to_targets, target_table
-from symbreak.experiments import Archive, Store, StoreError, StudySpec, execute, open_results
+from symbreak.experiments import Archive, Store, StoreError, StudySpec, open_results
 from symbreak.experiments._archive import CURVE_STEP, write_archive
 from tests.cli.shell import symbreak_here
+from tests.experiments.processes import store_of
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -94,33 +95,22 @@ sinc = 240
 """
 
 
-def run_part(path, spec, problem):
-    """The runs of one problem, in a store of their own."""
-    part = [run for run in spec.runs() if run.problem == problem]
-    with Store(path) as opened:
-        opened.add_study(spec)
-        for run in part:
-            opened.add(run, execute(run))
-    return path
-
-
 def test_an_archive_grows_by_stores_and_files_of_finished_problems_stay(tmp_path):
-    spec = StudySpec.parse(SMALL, name="small")
     folder = tmp_path / "archive"
     for problem in ("syn5", "sinc"):
-        with Store(run_part(tmp_path / f"{problem}.db", spec, problem)) as opened:
+        path = store_of(tmp_path / f"{problem}.db", SMALL, lambda run: run.problem == problem)  # noqa: B023
+        with Store(path) as opened:
             written = write_archive(opened, folder)
         assert {path.parent.name for path in written} == {"archive", problem}
     archive = Archive(folder)
-    assert set(archive.runs()["key"]) == {run.key for run in spec.runs()}
+    assert set(archive.runs()["key"]) == {run.key for run in StudySpec.parse(SMALL).runs()}
     assert archive.frames().studies == [("small", SMALL)]
     assert set(archive.frames().facts()) == {"syn5", "sinc"}
 
 
 def test_other_results_under_the_same_names_are_refused(tmp_path, folder):
-    spec = StudySpec.parse(SMALL.replace("160", "240"), name="small")
     with (
-        Store(run_part(tmp_path / "other.db", spec, "syn5")) as opened,
+        Store(store_of(tmp_path / "other.db", SMALL.replace("160", "240"))) as opened,
         pytest.raises(ValueError, match=r"max evaluations 240 instead of 3000.* of their own"),
     ):
         write_archive(opened, folder)
@@ -147,7 +137,7 @@ def test_what_is_no_archive_or_damaged_is_refused_in_words(folder, name, content
 def test_the_command_line_archives_a_store_and_leaves_out_what_is_archived(tmp_path):
     study, store, folder = tmp_path / "small.toml", tmp_path / "a.db", tmp_path / "archive"
     study.write_text(SMALL)
-    run_part(store, StudySpec.load(study), "syn5")
+    store_of(store, StudySpec.load(study), lambda run: run.problem == "syn5")
     for step in (
         ["store", "archive", store, folder],
         ["study", study, "--store", tmp_path / "b.db", "--archive", folder, "--workers", 1],

@@ -6,6 +6,7 @@ import pytest
 from symbreak.analysis import Results, write_report
 from symbreak.analysis._targets import target_table
 from symbreak.experiments import Store, StudySpec, execute
+from tests.experiments.processes import store_of
 
 TEXT = """
 problems = ["sinc", "acrobot", "poles", "small sinc"]
@@ -26,13 +27,7 @@ hidden = [2]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    spec = StudySpec.parse(TEXT, name="mixed")
-    path = tmp_path_factory.mktemp("store") / "a.db"
-    with Store(path) as store:
-        store.add_study(spec)
-        for run in spec.runs():
-            store.add(run, execute(run))
-    return path
+    return store_of(tmp_path_factory.mktemp("store") / "a.db", TEXT)
 
 
 def test_variants_have_their_own_networks_and_names(store):

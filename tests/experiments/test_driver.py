@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from symbreak.experiments import ExecutorError, Store, StoreError, StudySpec, _driver, run_study
-from symbreak.experiments._run import describe_here, import_modules, run_slice
+from symbreak.experiments._run import import_modules
 from symbreak.problems import _registry
 from tests.cli.shell import symbreak_here
 from tests.experiments import processes
@@ -270,19 +270,6 @@ def test_any_executor_gives_the_same_results_and_stays_open(study, uninterrupted
         assert executor.submit(abs, -1).result(DEADLINE) == 1
     assert result == (12, 0, False)
     assert results(tmp_path / "a.db") == uninterrupted
-
-
-def test_a_slice_does_several_runs_and_leaves_out_what_it_has_no_time_to_begin():
-    spec = StudySpec.parse(
-        'problems = ["syn5"]\nmethods = ["DE"]\nrepetitions = 3\nbudgets.syn5 = 400'
-    )
-    jobs = [(run, None) for run in spec.runs()]
-    whole = run_slice(jobs, 1e3, describe_here())
-    assert [outcome.status for outcome in whole] == ["finished"] * 3
-    (first,) = run_slice(jobs, 0.0, describe_here())
-    assert first.status == "running"
-    (rest,) = run_slice([(jobs[0][0], first.state)], 1e3, describe_here())
-    assert rest.record.errors.tolist() == whole[0].record.errors.tolist()
 
 
 # Problems that misbehave, but not where the study is read.

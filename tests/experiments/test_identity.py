@@ -7,9 +7,10 @@ import pytest
 
 from symbreak._support.random import stream
 from symbreak.analysis import Results
-from symbreak.experiments import Store, StoreError, StudySpec, execute
+from symbreak.experiments import Store, StoreError, StudySpec
 from symbreak.experiments._maintenance import merge_stores
 from symbreak.experiments._spec import problem_facts, problem_of
+from tests.experiments.processes import store_of
 
 STUDY = """
 problems = ["syn5"]
@@ -36,12 +37,8 @@ OTHERS = {
 
 
 def add(path, text, **options):
-    """Do a study in this process."""
-    spec = StudySpec.parse(text, **options)
-    with Store(path) as store:
-        for run in spec.runs():
-            store.add(run, execute(run))
-    return path
+    """Do a study in this process; without its file in the store nobody asks what is there."""
+    return store_of(path, StudySpec.parse(text, **options), study=False)
 
 
 @pytest.mark.parametrize(("text", "words"), OTHERS.items())
@@ -72,7 +69,7 @@ def test_stores_that_could_not_be_compared_are_neither_merged_nor_reported(tmp_p
         merge_stores(a, [b])
     with Store(a) as one, Store(b) as other, pytest.raises(ValueError, match=words):
         Results.of(one, other)
-    add(a, text)  # without a study nobody asks
+    add(a, text)
     with Store(a) as mixed, pytest.raises(ValueError, match="syn5 with net"):
         Results.of(mixed)
 

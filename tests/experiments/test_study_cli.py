@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 
 from symbreak.cli import _study, app
 from symbreak.cli._study import StudyView
-from symbreak.experiments import Store, StudySpec, execute
+from symbreak.experiments import Store, StudySpec
 from symbreak.experiments._driver import StudyResult, Update
 from tests.cli.shell import symbreak_here
+from tests.experiments.processes import store_of
 
 TEXT = """
 problems = ["syn5", "sinc2d"]
@@ -89,12 +90,8 @@ def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path):
 
 @pytest.fixture
 def single(tmp_path):
-    """A store with one run, and its study."""
-    spec = StudySpec.parse(SINGLE)
-    with Store(tmp_path / "a.db") as store:
-        for run in spec.runs():
-            store.add(run, execute(run))
-    return tmp_path / "a.db"
+    """A store with one run."""
+    return store_of(tmp_path / "a.db", SINGLE, study=False)
 
 
 def said_of(*command):

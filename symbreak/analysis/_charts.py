@@ -46,6 +46,8 @@ ROLE_WORDS = {
     "variant": "other variants",
 }
 ROLE_COLORS = [style.color for style in (*ROLE_STYLES.values(), VARIANT_STYLES[0])]
+#: An axis of names.
+BARE: dict[str, Any] = {"title": None, "ticks": False, "domain": False}
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 
 
@@ -75,17 +77,15 @@ def part_chart(
     ends, and whether errors are shares of samples.
     """
     errors, ended = (select(frame, problem, styles) for frame in (part_errors, runs))
-    shares = is_classification(ended)
+    shares, errors = is_classification(ended), until_the_end(errors, ended)
     name = f"{PARTS[part].capitalize()} error{' rate' if shares else ''} so far"
-    errors = until_the_end(errors, ended)
-    data = quartiles(errors, part)
     ends = pd.concat([quartiles(errors, each)[["lower", "upper"]] for each in PARTS])
     scale = alt.Scale(zero=False)
     if (low := ends["lower"].min()) < (high := ends["upper"].max()):
         scale = alt.Scale(domain=[low, high])  # the same for all parts
     axis = alt.Axis(format="~%" if shares else "~g", title="error rate" if shares else "error")
     y = alt.Y("median:Q", axis=axis, scale=scale)
-    return _curves(titled(name, problem), data, y, styles)
+    return _curves(titled(name, problem), quartiles(errors, part), y, styles)
 
 
 def modified_chart(traces: pd.DataFrame, problem: str, styles: Styles) -> alt.TopLevelMixin:
@@ -136,14 +136,15 @@ def box_chart(runs: pd.DataFrame, problem: str, styles: Styles) -> alt.TopLevelM
     shares, left_out = is_classification(data), len(chosen) - len(data)
     words = "error rate on test data" if shares else "error"
     words += f" (not shown: {left_out} without a finite value)" if left_out else ""
-    x = alt.X("error:Q", title=words)
-    if shares or (data["table_error"] <= 0).any():
-        axis = alt.Axis(format="~%" if shares else "~g", tickCount=4)
-        chart: Any = _boxes(data, x.scale(zero=False, padding=6).axis(axis), styles)
+    x: Any = alt.X("error:Q", title=words)
+    linear = shares or bool((data["table_error"] <= 0).any())
+    if linear:
+        x = x.scale(zero=False, padding=6).axis(format="~%" if shares else "~g", tickCount=4)
     else:
         scale = switched(data["table_error"])
         x = x.scale(scale["scale"]).axis(scale["axis"])
-        chart = _boxes(data, x, styles).add_params(log_switch())
+    chart = _boxes(data, x, styles)
+    chart = chart if linear else chart.add_params(log_switch())
     return styled(chart.properties(title=title))
 
 
@@ -161,9 +162,7 @@ def relative_chart(summary_frame: pd.DataFrame, lineup: Lineup) -> alt.TopLevelM
     colors = {role: color for role, color in colors.items() if role in set(data["breaking"])}
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(families))]
     top = max(2.0, float(data["multiple"].max()))
-    axis = alt.Axis(
-        title=None, ticks=False, domain=False, grid=True, labelPadding=10, labelLimit=110
-    )
+    axis = alt.Axis(**BARE, grid=True, labelPadding=10, labelLimit=110)
     chart = alt.Chart(data, width=WIDTH, height=alt.Step(26)).mark_point(
         filled=True, size=60, opacity=1, fillOpacity=0.85, stroke=GREY, strokeWidth=0.5
     )
@@ -202,7 +201,7 @@ def rank_chart(ranks: Ranks, styles: Styles) -> alt.TopLevelMixin:
     half = ranks.critical_difference / 2
     data = ranks.table.assign(low=ranks.table["rank"] - half, high=ranks.table["rank"] + half)
     order = list(data["method"])
-    y = alt.Y("method:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False))
+    y = alt.Y("method:N", sort=order, axis=alt.Axis(**BARE))
     scale = alt.Scale(zero=False, nice=False, padding=8)
     tooltip: list[Any] = ["method:N", alt.Tooltip("rank:Q", title="mean rank", format=".2f")]
     color = by_method(alt.Color, "color", drawn(styles, order))
@@ -300,8 +299,7 @@ def _boxes(data: pd.DataFrame, x: alt.X, styles: Styles) -> alt.LayerChart:
     rows = data[RUN].copy()
     rows["error"] = [float(f"{value:.5g}") for value in data["table_error"]]
     rows["aside"] = ((rows["repetition"] * GOLDEN) % 1 - 0.5).round(3)
-    axis = alt.Axis(title=None, ticks=False, domain=False)
-    y = alt.Y("method:N", sort=[*styles], axis=axis)
+    y = alt.Y("method:N", sort=[*styles], axis=alt.Axis(**BARE))
     base = alt.Chart(rows).encode(x=x, y=y, color=by_method(alt.Color, "color", styles))
     box = base.mark_boxplot(
         size=18,

@@ -71,23 +71,22 @@ def fit_chart(problem: Problem, model: Model, name: str) -> alt.TopLevelMixin:
 def _data_and_fit(problem: Problem, model: Model | None) -> Any:
     """What suits the problem; without a model, the data alone."""
     X, y = problem.inputs.undo(problem.train.X), problem.targets.undo(problem.train.y)
-    inputs, targets = _names(model or problem)
+    (inputs, targets), n = _names(model or problem), X.shape[1]
     if problem.task == "classification":
-        if model and X.shape[1] != 2:
+        if model and n != 2:
             return confusion_chart(model, problem)
         return _classes(problem, X, y, model, inputs)
-    if problem.task == "autoencoding" and X.shape[1] > 1:
+    if problem.task == "autoencoding" and n > 1:
         return _views({"data": X} | ({"network": model.outputs(X)} if model else {}), inputs)
-    if X.shape[1] == 2 and y.shape[1] == 1:
+    if n == 2 and y.shape[1] == 1:
         return _fields(X, y, model, inputs, targets[0])
     if model:
         rows = fit_points(model, problem).query("output == 0")
-        if X.shape[1] > 1:
+        if n > 1:
             return predicted_chart(rows, targets[0])
         return _curve(model, rows, 0, inputs[0], targets[0])
-    distance = X[:, 0] if X.shape[1] == 1 else np.linalg.norm(X, axis=1)
+    distance, name = (X[:, 0], inputs[0]) if n == 1 else (np.linalg.norm(X, axis=1), "|x|")
     rows = _rounded(x=distance, true=y[:, 0]).assign(set="training")
-    name = inputs[0] if X.shape[1] == 1 else "|x|"
     return _marks(rows).encode(x=_x("x", name), y=_y("true", targets[0]))
 
 
@@ -150,8 +149,7 @@ def progress_chart(
             f"{at.shape} and {best.shape}."
         )
     check_finite("evaluations", at)
-    rows = _thin(len(at))
-    frame = pd.DataFrame({"evaluations": at[rows], "best": best[rows]})
+    frame = pd.DataFrame({"evaluations": at, "best": best}).iloc[_thin(len(at))]
     frame = frame[np.isfinite(frame["best"])]
     mark = alt.Chart(frame, width=WIDTH, height=HEIGHT, title=_panel(title)).mark_line(
         interpolate="step-after", color=FITTED, strokeWidth=2
@@ -216,13 +214,12 @@ def fit_points(model: Model, problem: Problem) -> pd.DataFrame:
     for name, data in problem.parts.items():
         rows = _thin(len(data), MAX_POINTS // len(problem.parts))
         X, y = problem.inputs.undo(data.X[rows]), problem.targets.undo(data.y[rows])
-        outputs = model.outputs(X)
-        half = _half_widths(model, X, outputs)
+        columns = {"true": y, "predicted": model.outputs(X)}
+        if (half := _half_widths(model, X, columns["predicted"])) is not None:
+            columns |= {"low": columns["predicted"] - half, "high": columns["predicted"] + half}
         for j in range(min(y.shape[1], MAX_TARGETS)):
-            columns = {"x": X[:, 0], "true": y[:, j], "predicted": outputs[:, j]}
-            if half is not None:
-                columns |= {"low": (outputs - half)[:, j], "high": (outputs + half)[:, j]}
-            frames.append(pd.DataFrame({"set": name, "output": j, **columns}))
+            of_target = {column: values[:, j] for column, values in columns.items()}
+            frames.append(pd.DataFrame({"set": name, "output": j, "x": X[:, 0], **of_target}))
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(residual=frame["true"] - frame["predicted"])
 

@@ -39,8 +39,6 @@ from symbreak.problems import Problem
 X_SCALE = alt.Scale(zero=False, nice=False)
 #: Targets that get charts, and classes whose probabilities do.
 MAX_TARGETS = 4
-
-
 #: What sets of samples are called; and samples that the model was not trained on.
 SAID = {
     "training": "of training, as seen",

@@ -110,8 +110,12 @@ def agreement(
         means = means[means.index.isin(methods)]
         if not printed or len(means) < 2:
             continue
-        winner = " = ".join(means.index[means == means.min()])
+        row = {"problem": problem, "family": family, "note": ""}
+        row["winner"] = " = ".join(means.index[means == means.min()])
         best = min(methods, key=lambda method: printed[method].mean)
+        row["same_winner"] = row["winner"] == best
+        if missing := [method for method in methods if method not in means.index]:
+            row |= {"same_winner": None, "note": f"missing: {', '.join(missing)}"}
         tests = pairwise[(pairwise["problem"] == problem) & (pairwise["family"] == family)]
         verdicts = []
         enough: Any = tests[tests[["n_a", "n_b"]].min(axis=1) >= FEW].itertuples()
@@ -119,16 +123,5 @@ def agreement(
             differ = (names[problem], test.a, test.b) not in NOT_SIGNIFICANT
             ahead = min((test.a, test.b), key=lambda method: printed[method].mean)
             verdicts.append(test.significant == differ and test.better in ("", ahead))
-        missing = [method for method in methods if method not in means.index]
-        rows.append(
-            {
-                "problem": problem,
-                "family": family,
-                "winner": winner,
-                "same_winner": None if missing else winner == best,
-                "agreeing": sum(verdicts),
-                "compared": len(verdicts),
-                "note": f"missing: {', '.join(missing)}" if missing else "",
-            }
-        )
+        rows.append(row | {"agreeing": sum(verdicts), "compared": len(verdicts)})
     return rows

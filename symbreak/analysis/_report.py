@@ -159,27 +159,25 @@ def render_page(results: Results, name: str, figures: Figures) -> str:
 def _lead(results: Results, figures: Figures) -> Iterator[Figure]:
     """What a stranger sees first: errors falling on a typical problem, then everything at once."""
     problem, styles = results.lead
+    chart = _charts.convergence_chart(results.curves, problem, styles)
+    said = (
+        "A line is the median of all runs, its band holds the middle half of them. Lower is better."
+    )
     yield figures.add(
-        "lead-convergence",
-        _charts.convergence_chart(results.curves, problem, styles),
-        "A line is the median of all runs, its band holds the middle half of them. Lower is "
-        "better.",
-        title=f"Training {problem}: best error so far",
+        "lead-convergence", chart, said, title=f"Training {problem}: best error so far"
     )
     if (ranks := results.ranks) is not None:
-        yield figures.add(
-            "lead-ranks",
-            _charts.rank_chart(ranks, styles_of(results.lineup)),
-            f"Mean ranks on {ranks.n_problems} problems of the methods that ran on all of "
-            "them; a bar is the critical difference of Nemenyi's test at 0.05, and where two "
-            "overlap, no difference can be shown.",
+        chart = _charts.rank_chart(ranks, styles_of(results.lineup))
+        said = (
+            f"Mean ranks on {ranks.n_problems} problems of the methods that ran on all of them; a "
+            "bar is the critical difference of Nemenyi's test at 0.05, and where two overlap, no "
+            "difference can be shown."
         )
+        yield figures.add("lead-ranks", chart, said)
     if results.runs["method"].nunique() > 1:
-        yield figures.add(
-            "lead-relative",
-            _charts.relative_chart(results.summary, results.lineup),
-            "Every method on every problem; the further left the better, at 1 the best of all.",
-        )
+        chart = _charts.relative_chart(results.summary, results.lineup)
+        said = "Every method on every problem; the further left the better, at 1 the best of all."
+        yield figures.add("lead-relative", chart, said)
 
 
 def _targets_reached(results: Results, figures: Figures) -> Iterator[Figure]:
@@ -197,17 +195,16 @@ def _targets_reached(results: Results, figures: Figures) -> Iterator[Figure]:
 def _problem(results: Results, number: int, name: str, figures: Figures) -> dict[str, Any]:
     """What the page shows of a problem."""
     label, fit = f"problem-{number}", results.fits.get(name)
+    figure = None
+    if fit:
+        said = f"The best network is that of {fit.method}, repetition {fit.repetition}."
+        figure = figures.add(f"{label}-fit", fit_chart(fit.problem, fit.model, name), said)
     return {
         "name": name,
         "anchor": label,
         "facts": _facts(results, name),
         "errors": _tables.error_table(results, name),
-        "fit": fit
-        and figures.add(
-            f"{label}-fit",
-            fit_chart(fit.problem, fit.model, name),
-            f"The best network is that of {fit.method}, repetition {fit.repetition}.",
-        ),
+        "fit": figure,
         "quality": fit and _tables.quality_table(fit),
         "families": {
             family: list(_family_figures(results, f"{label}-family-{i}", name, family, figures))
@@ -219,17 +216,15 @@ def _problem(results: Results, number: int, name: str, figures: Figures) -> dict
 
 
 def _facts(results: Results, name: str) -> str:
-    facts = results.facts[name]
-    budgets = sorted(set(results.runs[results.runs["problem"] == name]["max_evaluations"]))
-    samples = facts["samples"]
-    words = f"{' + '.join(f'{n:,}' for n in samples)} samples"
-    if len(samples) > 1:
-        words += " (training and others)"
-    text = f"{facts['description']}. " if facts["description"] else ""
+    facts, runs = results.facts[name], results.runs
+    budgets = sorted(set(runs[runs["problem"] == name]["max_evaluations"]))
+    parts = [f"{n:,}" for n in facts["samples"]]
+    others = " (training and others)" if len(parts) > 1 else ""
+    samples = f"{' + '.join(parts)} samples{others}, " if parts else ""
     return (
-        f"{text}{facts['task'].capitalize()} with a {facts['net']} network: {facts['dim']} "
-        f"parameters, {_tables.integer_text(str(facts['n_replicas']))} replicas of every network, "
-        f"{f'{words}, ' if samples else ''}"
+        f"{facts['description']}{'. ' if facts['description'] else ''}"
+        f"{facts['task'].capitalize()} with a {facts['net']} network: {facts['dim']} parameters, "
+        f"{_tables.integer_text(str(facts['n_replicas']))} replicas of every network, {samples}"
         f"{' or '.join(f'{n:,}' for n in budgets)} evaluations a run. "
     )
 

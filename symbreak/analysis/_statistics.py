@@ -58,14 +58,15 @@ def summary(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
 
 def _caveats(row: Any, lineup: Lineup, there: set[tuple[str, str]]) -> str:
     """What is odd about a row of the summary."""
-    notes = ["one run, no standard deviation"] if row.n == 1 else []
-    notes += [] if np.isfinite(row.mean) else ["infinite errors"]
     missing = [m for m in lineup.compared(row.family) if (row.problem, m) not in there]
-    if np.isnan(row.normalised_mean):
-        notes.append("nothing to normalise by")
-    elif missing:
-        notes.append(f"normalised without {', '.join(missing)}")
-    return "; ".join(notes)
+    alone, by = np.isnan(row.normalised_mean), f"normalised without {', '.join(missing)}"
+    notes = {
+        "one run, no standard deviation": row.n == 1,
+        "infinite errors": not np.isfinite(row.mean),
+        "nothing to normalise by": alone,
+        by: missing and not alone,
+    }
+    return "; ".join(note for note, holds in notes.items() if holds)
 
 
 def kruskal_wallis(

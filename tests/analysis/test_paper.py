@@ -145,7 +145,8 @@ def test_a_problem_is_the_papers_only_with_its_name_and_its_network():
 def test_the_report_says_which_winners_and_tests_are_the_papers():
     runs = pd.concat([runs_of("syn5"), runs_of("sinc"), runs_of("sinc", "CMA-ES", ("", "-SB"))])
     rows = _paper.agreement(summary(runs), pairwise(runs), NAMES)
-    found = {tuple(row.values())[:2]: tuple(row.values())[2:] for row in rows}
+    told = ("winner", "same_winner", "agreeing", "compared", "note")
+    found = {(row["problem"], row["family"]): tuple(row[name] for name in told) for row in rows}
     assert found == {
         ("syn5", "DE"): ("DE-SB", True, 0, 3, ""),  # the paper found no difference
         ("sinc", "DE"): ("DE-SB", True, 3, 3, ""),

@@ -29,15 +29,29 @@ BLOCK = 2**21
 BIAS_SHARE = 0.1
 
 
+def forward(theta: Array, topology: Topology, X: Array) -> tuple[list[Array], list[Array]]:
+    """Outputs of all layers but the last, those of the inputs X first; and the weighted sums."""
+    outputs, sums = [X], list[Array]()
+    for layer in topology.layers(theta)[: len(topology.hidden)]:
+        sums.append(_sums(outputs[-1], layer))
+        outputs.append(topology.activation.f(sums[-1]))
+    return outputs, sums
+
+
+def with_ones(A: Array) -> Array:
+    """A (K, n) with a last column of ones, which carries a bias."""
+    wider = np.ones((len(A), A.shape[1] + 1))
+    wider[:, :-1] = A
+    return wider
+
+
 def hidden_outputs(theta: Array, topology: Topology, X: Array, *, shift: bool = False) -> Array:
     """Outputs ``A`` (K, N_{L-1}) of the last hidden layer for X (K, N_1) (Eq. 2).
 
     With ``shift`` a last column of ones is added, which carries the output bias.
     """
-    x = X
-    for layer in topology.layers(theta)[: len(topology.hidden)]:
-        x = topology.activation.f(_sums(x, layer))
-    return np.column_stack([x, np.ones(len(x))]) if shift else x
+    A = forward(theta, topology, X)[0][-1]
+    return with_ones(A) if shift else A
 
 
 def outputs(theta: Array, topology: Topology, X: Array) -> Array:
@@ -68,18 +82,15 @@ def linearisations(
     n_rows = max(BLOCK // ((theta.size + V.size) * q), 1)
     for first in range(0, len(X), n_rows):
         part = slice(first, first + n_rows)
-        x, inputs, slopes = X[part], [], []
-        ones = np.ones((len(x), 1))
-        for layer in layers:
-            inputs.append(np.hstack([x, ones]))
-            z = _sums(x, layer)
-            x = topology.activation.f(z)
-            slopes.append(topology.activation.df(z, x))
-        A = np.hstack([x, ones]) if len(V) > topology.hidden[-1] else x
-        parts = [np.einsum("kn,qr->kqnr", A, np.eye(q)).reshape(len(x), q, -1)]
+        outputs, sums = forward(theta, topology, X[part])
+        slopes = list(map(topology.activation.df, sums, outputs[1:]))
+        A, K = outputs[-1], len(outputs[-1])
+        A = with_ones(A) if len(V) > topology.hidden[-1] else A
+        parts = [np.einsum("kn,qr->kqnr", A, np.eye(q)).reshape(K, q, -1)]
         back = slopes[-1][:, None, :] * V[: topology.hidden[-1]].T
         for n in range(len(layers) - 1, -1, -1):
-            parts.append(np.einsum("kqn,km->kqnm", back, inputs[n]).reshape(len(x), q, -1))
+            inputs = with_ones(outputs[n])
+            parts.append(np.einsum("kqn,km->kqnm", back, inputs).reshape(K, q, -1))
             if n:
                 back = slopes[n - 1][:, None, :] * (back @ layers[n][:, :-1])
         yield part, A @ V, np.concatenate(parts[::-1], axis=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -107,6 +108,13 @@ class Topology:
         return tuple((n, fan_in + self.biases) for fan_in, n in pairs)
 
     @cached_property
+    def _parts(self) -> list[tuple[slice, tuple[int, int]]]:
+        """Where each searched layer lives in ``theta``, and its shape."""
+        ends = itertools.accumulate(n * m for n, m in self.shapes)
+        sized = zip(ends, self.shapes, strict=True)
+        return [(slice(end - n * m, end), (n, m)) for end, (n, m) in sized]
+
+    @cached_property
     def dim(self) -> int:
         """Number of searched parameters, ``D``."""
         return sum(n * m for n, m in self.shapes)
@@ -122,12 +130,8 @@ class Topology:
                 f"theta must be an array of shape (..., D) = (..., {self.dim}) for a {self} "
                 f"network, got {theta.shape if isinstance(theta, np.ndarray) else shown(theta)}."
             )
-        ends = np.cumsum([n * m for n, m in self.shapes])
-        parts = np.split(theta, ends[:-1], axis=-1)
-        return tuple(
-            part.reshape(*theta.shape[:-1], *shape)
-            for part, shape in zip(parts, self.shapes, strict=True)
-        )
+        lead = theta.shape[:-1]
+        return tuple(theta[..., part].reshape(lead + shape) for part, shape in self._parts)
 
     @cached_property
     def blocks(self) -> tuple[IntArray, ...]:

@@ -303,31 +303,28 @@ def normal_equations(
         factors, rank, per_residual = np.ones((1, sizes[-2])), 1, sizes[0] + 1
         residuals = _of_neurons(weights, residuals)
     H[:], G[:], g[:], J[:] = 0.0, 0.0, 0.0, 0.0
-    Q, panels = np.empty((n, block)), products.row_panels(n, block)
+    panels = products.row_panels(n, block)
     for first in range(0, samples, block):
-        products.copy_columns(V, first, Q)
-        products.pack_rows(Q, panels)
+        products.pack_rows(V, first, n, panels)
         for o in range(rank):
             _derivatives(theta, sizes, x, slope, root_weights, factors[o], first, B[:D], delta)
             products.add_products(panels, B, D, H[o])
     transposed = products.transposed(H[:rank])
     columns, within = products.column_panels(n, block), np.empty((products.ROWS, block))
     for first in range(0, samples, block):
-        products.copy_columns(V, first, Q)
-        products.pack_columns(Q, columns)
+        products.pack_columns(V, first, block, columns)
         for o in range(rank):
             if samples > block or rank > 1:
                 _derivatives(theta, sizes, x, slope, root_weights, factors[o], first, B[:D], delta)
-            basis = transposed[o], Q, columns, within
+            basis = transposed[o], V, columns, within
             row = o * (samples + n) + first
             _take_in(B, D, basis, residuals[o:], per_residual, first, g, G, J, row)
     if alpha > 0.0:  # the rows of the ridge, where derivatives are zero before they are projected
-        Q, columns = np.empty((n, n)), products.column_panels(n, n)
+        columns = products.column_panels(n, n)
         within = np.empty((products.ROWS, len(columns) * products.LANES))
-        products.copy_columns(V, samples, Q)
-        products.pack_columns(Q, columns)
+        products.pack_columns(V, samples, n, columns)
         for o in range(rank):
-            rows, basis = np.zeros((D + products.SPARE, n)), (transposed[o], Q, columns, within)
+            rows, basis = np.zeros((D + products.SPARE, n)), (transposed[o], V, columns, within)
             row = o * (samples + n) + samples
             _take_in(rows, D, basis, residuals[o:], per_residual, samples, g, G, J, row)
     if share:
@@ -376,16 +373,17 @@ def _take_in(
 ) -> None:
     """Take the span of a basis out of D rows of B; then subtract ``B r`` from g, add ``B B'`` to G.
 
-    The basis: transposed (>= D, n) products with it, Q (n, samples) itself, the same for
+    The basis: transposed (>= D, n) products with it, the rows of V that hold it, its samples for
     ``combine``, and (ROWS, samples) scratch. A residual, from the first sample on, is for so many
     rows. Columns of B are written as rows of J from one on instead, if there are any.
     """
-    transposed, Q, columns, within = basis
+    transposed, V, columns, within = basis
     samples = B.shape[1]
     for i in range(0, D, products.ROWS):
         products.combine(transposed, i, columns, within)
         if i + products.ROWS >= D and D % 2 == 1:
-            products.combine_last(transposed[D - 1], Q, within[D - 1 - i])
+            last = within[D - 1 - i, :samples]
+            products.combine_last(transposed[D - 1], V, first, last)
         for r in range(min(products.ROWS, D - i)):
             residual = residuals[(i + r) // per_residual, first : first + samples]
             g[i + r] -= _subtract_and_dot(B[i + r], 1.0, within[r], residual)

@@ -172,14 +172,6 @@ def _add_last(last: Array, B: Array, n: int, to: Array) -> None:
 
 
 @_compiled
-def copy_columns(V: Array, first: int, Q: Array) -> None:
-    """Columns of V from the first on into Q."""
-    for i in range(len(Q)):
-        for k in range(Q.shape[1]):
-            Q[i, k] = V[i, first + k]
-
-
-@_compiled
 def transposed(H: Array) -> Array:
     """H (outputs, n, D) as (outputs, D, n), as ``combine`` wants it."""
     outputs, n, D = H.shape
@@ -204,26 +196,26 @@ def column_panels(n: int, samples: int) -> Array:
 
 
 @_compiled
-def pack_rows(Q: Array, panels: Array) -> None:
-    """Q (n, samples), a row to a lane; the last of an odd number also in four parts behind it."""
-    n, samples = Q.shape
+def pack_rows(V: Array, first: int, n: int, panels: Array) -> None:
+    """The first n rows of V, a row to a lane; the last of an odd number also in four parts."""
+    samples = panels.shape[1]
     for j in range(n):
         panel, lane = panels[j // LANES], j % LANES
         for k in range(samples):
-            panel[k, lane] = Q[j, k]
+            panel[k, lane] = V[j, first + k]
     for part in range(n % 2 * 4):
         panel, lane = panels[(n + part) // LANES], (n + part) % LANES
         for k in range(part, samples, 4):
-            panel[k, lane] = Q[n - 1, k]
+            panel[k, lane] = V[n - 1, first + k]
 
 
 @_compiled
-def pack_columns(Q: Array, panels: Array) -> None:
-    """Q (n, samples), a sample to a lane."""
-    for k in range(Q.shape[1]):
+def pack_columns(V: Array, first: int, samples: int, panels: Array) -> None:
+    """Columns of V, a sample to a lane."""
+    for k in range(samples):
         panel, lane = panels[k // LANES], k % LANES
-        for j in range(len(Q)):
-            panel[j, lane] = Q[j, k]
+        for j in range(panels.shape[1]):
+            panel[j, lane] = V[j, first + k]
 
 
 @_compiled
@@ -278,12 +270,12 @@ def combine(H: Array, i: int, panels: Array, out: Array) -> None:
 
 
 @_compiled
-def combine_last(h: Array, Q: Array, out: Array) -> None:
+def combine_last(h: Array, V: Array, first: int, out: Array) -> None:
     """``out[k] = sum_j h[j] Q[j, k]``, where h is the last of an odd number of rows."""
-    n, m = Q.shape
+    n, m = len(h), len(out)
     parts, four, whole = np.zeros((4, m)), m // 4 * 4, n // 8 * 8
     for j in range(n):
-        part, q = parts[j % 4 if j < whole else 0], Q[j]
+        part, q = parts[j % 4 if j < whole else 0], V[j, first : first + m]
         for k in range(four):
             part[k] = part[k] + h[j] * q[k]
         for k in range(four, m):

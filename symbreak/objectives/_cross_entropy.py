@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from symbreak._support.checks import Array
-from symbreak.network import linearisations, ridge_shares
+from symbreak.network import forward, hidden_outputs, linearisations, ridge_shares, with_ones
 from symbreak.problems import Dataset
 from symbreak.topology import Topology
 
@@ -37,28 +37,28 @@ class CrossEntropy:
         self.weight = data.total_weight
         self._share = weights / self.weight
         n_last, q = topology.hidden[-1], topology.n_outputs
-        ends = np.cumsum([rows * columns for rows, columns in topology.shapes])
-        self._slices = [
-            slice(end - n * m, end) for end, (n, m) in zip(ends, topology.shapes, strict=True)
-        ]
         self._held = np.zeros(topology.dim + (n_last + shift) * q)  # shares of the ridge
         self._held[: topology.dim] = ridge_shares(topology)
         self._held[topology.dim : topology.dim + n_last * q] = 1.0
 
     def loss(self, x: Array) -> float:
         """Mean cross-entropy."""
-        A, V = self._forward(x)[0][-1], self._output_weights(x)
-        return self._mean(log_softmax(A @ V))
+        A = hidden_outputs(x[: self._net.dim], self._net, self._X, shift=self._shift)
+        return self._mean(log_softmax(A @ self._output_weights(x)))
 
     def __call__(self, x: Array, alpha: float) -> tuple[float, Array]:
         """Mean cross-entropy plus the ridge over the total weight, and the gradient of that."""
-        outputs, sums = self._forward(x)
-        V, ridge = self._output_weights(x), alpha / self.weight * self._held * x
-        log_p = log_softmax(outputs[-1] @ V)
+        net, theta, V = self._net, x[: self._net.dim], self._output_weights(x)
+        outputs, sums = forward(theta, net, self._X)
+        layers, ridge = net.layers(theta), alpha / self.weight * self._held * x
+        A = with_ones(outputs[-1]) if self._shift else outputs[-1]
+        log_p = log_softmax(A @ V)
         error = self._share[:, None] * (np.exp(log_p) - self._Y)
-        deltas = self._deltas(x, outputs, sums, error @ V[: self._net.hidden[-1]].T)
-        inputs = map(_with_ones, reversed(outputs[:-1]))
-        gradients = [outputs[-1].T @ error, *(d.T @ a for d, a in zip(deltas, inputs, strict=True))]
+        gradients, d = [A.T @ error], error @ V[: net.hidden[-1]].T
+        for i in range(len(layers) - 1, -1, -1):
+            d = d * net.activation.df(sums[i], outputs[i + 1])  # by weighted sums
+            gradients.append(d.T @ with_ones(outputs[i]))
+            d = d @ layers[i][:, :-1]
         gradient = np.concatenate([g.ravel() for g in reversed(gradients)])
         return self._mean(log_p) + 0.5 * float(ridge @ x), gradient + ridge
 
@@ -103,42 +103,8 @@ class CrossEntropy:
     def _mean(self, log_p: Array) -> float:
         return float(-self._share @ np.sum(self._Y * log_p, axis=1))
 
-    def _layers(self, x: Array) -> list[Array]:
-        """What ``Topology.layers`` gives, without its checks: this is called very often."""
-        pairs = zip(self._slices, self._net.shapes, strict=True)
-        return [x[where].reshape(shape) for where, shape in pairs]
-
     def _output_weights(self, x: Array) -> Array:
         return x[self._net.dim :].reshape(-1, self._net.n_outputs)
-
-    def _forward(self, x: Array) -> tuple[list[Array], list[Array]]:
-        """Outputs of all layers, the inputs first, and weighted sums of the hidden layers.
-
-        The last outputs have a column of ones if there is an output bias.
-        """
-        outputs, sums = [self._X], []
-        for layer in self._layers(x):
-            sums.append(outputs[-1] @ layer[:, :-1].T + layer[:, -1])
-            outputs.append(self._net.activation.f(sums[-1]))
-        if self._shift:
-            outputs[-1] = _with_ones(outputs[-1])
-        return outputs, sums
-
-    def _deltas(self, x: Array, outputs: list[Array], sums: list[Array], d: Array) -> list[Array]:
-        """Derivatives by the weighted sums of the hidden layers, the last one first."""
-        net, deltas = self._net, []
-        layers = self._layers(x)
-        for i in range(len(layers) - 1, -1, -1):
-            a = outputs[i + 1][:, : net.hidden[i]]
-            deltas.append(d * net.activation.df(sums[i], a))
-            d = deltas[-1] @ layers[i][:, :-1]
-        return deltas
-
-
-def _with_ones(a: Array) -> Array:
-    wider = np.ones((len(a), a.shape[1] + 1))
-    wider[:, :-1] = a
-    return wider
 
 
 def log_softmax(z: Array) -> Array:

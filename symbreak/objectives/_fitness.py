@@ -175,7 +175,6 @@ class Fitness(Objective):
         self.failures: Counter[str] = Counter()
 
     def __call__(self, population: Array) -> Array:
-        """Errors (N_p,) of a population (N_p, D)."""
         population = check_population(population, self.topology.dim)
         errors = self._sign * self._mean(population)
         errors[~np.isfinite(errors)] = np.inf

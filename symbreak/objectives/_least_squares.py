@@ -139,7 +139,6 @@ class LeastSquares(Objective):
 
     @property
     def digest(self) -> str:  # type: ignore[override]
-        """That of the problem."""
         return self.problem.digest
 
     @cached_property
@@ -162,11 +161,9 @@ class LeastSquares(Objective):
         return units
 
     def population_size(self, family: str) -> int | None:
-        """The problem's own."""
         return self.problem.population_size.get(family)
 
     def for_thread(self) -> LeastSquares:
-        """Another one, with scratch of its own."""
         return LeastSquares(self.problem, ridge=self.ridge)
 
     def __reduce__(self) -> tuple[object, ...]:

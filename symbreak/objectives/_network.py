@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from symbreak import network
 from symbreak._kernels import _TANH, _tanh, activate
 from symbreak._support.checks import Array, IntArray
 from symbreak._support.compile import compiled, inlined
@@ -26,15 +27,6 @@ class Network:
 
     def __init__(self, theta: Array, topology: Topology, inputs: Scaling | None = None) -> None:
         self.theta, self.topology, self._inputs = theta, topology, inputs
-
-    @cached_property
-    def _layers(self) -> list[tuple[Array, Array | None]]:
-        """Weights and biases of each layer; compiled code needs none of them."""
-        net = self.topology
-        return [
-            (layer[..., :n], layer[..., n] if net.biases else None)
-            for layer, n in zip(net.layers(self.theta), net.sizes[:-1], strict=True)
-        ]
 
     @cached_property
     def _compiled(self) -> tuple[IntArray, int, bool] | None:
@@ -61,12 +53,9 @@ class Network:
             a = (a - self._inputs.mean) / self._inputs.scale
         if a.ndim == 1 and self._compiled is not None:  # a third of the time
             return _said(self.theta, *self._compiled, a)
-        last = len(self._layers) - 1
-        for i, (W, bias) in enumerate(self._layers):
-            a = a @ W.T if W.ndim == 2 else np.einsum("nij,nj->ni", W, a)
-            a = a if bias is None else a + bias
-            a = a if i == last else self.topology.activation.f(a)
-        return a
+        if self.theta.ndim == 1:
+            return network.outputs(self.theta, self.topology, a)
+        return network.outputs(self.theta, self.topology, a[:, None])[:, 0]
 
 
 @compiled(error_model="numpy")

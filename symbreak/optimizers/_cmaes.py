@@ -121,7 +121,6 @@ class CMAES(Optimizer):
 
     @property
     def finalists(self) -> Array:
-        """The mean."""
         return self.mean[None].copy()
 
     def _propose(self) -> Array:

@@ -60,7 +60,6 @@ class LSHADE(Optimizer):
 
     @property
     def next_size(self) -> int:
-        """Candidates of the next generation."""
         return self.population_size if self.population is None else len(self.population)
 
     def _check_state(self) -> None:

@@ -120,27 +120,22 @@ class Restarts(Optimizer):
 
     @property
     def step_size(self) -> float | None:
-        """That of the search under way."""
         return self.search.step_size
 
     @property
     def next_size(self) -> int:
-        """Candidates of the next generation."""
         return self.search.next_size
 
     @property
     def parents(self) -> Array | None:
-        """Those of the search under way."""
         return self.search.parents
 
     def renew(self, errors: Array) -> None:
-        """Take in errors of the parents."""
         super().renew(errors)
         self.search.renew(errors)
 
     @property
     def finalists(self) -> Array:
-        """Those of the search under way."""
         return self.search.finalists
 
     def _propose(self) -> Array:

@@ -42,7 +42,7 @@ from symbreak.training._recipe import (
     usual_evaluations,
 )
 from symbreak.training._record import Progress, RunRecord, record_of
-from symbreak.training._start import NEVER, SLOW, Start, StartJob, advance, run_start, start_seed
+from symbreak.training._start import NEVER, SLOW, Start, advance, run_start, start_seed
 
 #: A budget of evaluations that no run spends: for runs that end by time.
 UNLIMITED = 2**53
@@ -121,7 +121,7 @@ class Run:
         if initial is not None and np.ndim(initial) == 2:
             self.initial = check_population(initial, dim, "initial")
         elif initial is not None:
-            self._running = [self._new_start(0, theta=check_theta(initial, dim, "initial"))]
+            self._running = [self._new_start(0, check_theta(initial, dim, "initial"))]
         if not self._running and self._executor is None:
             self._running = [self._new_start(0)]
 
@@ -137,20 +137,23 @@ class Run:
         if self._n_parallel > 1 and self._executor is None:
             self._pool = ThreadPoolExecutor(self._n_parallel)
 
-    def _new_start(self, number: int, left: int | None = None, theta: Array | None = None) -> Start:
-        given = self._given(number) if theta is None else None
-        return Start(
-            self.objective.for_thread() if self._n_parallel > 1 else self.objective,
-            self.plan.of_start(number),
-            start_seed(self.seed, number),
-            self._left if left is None else left,
-            theta if given is None else given,
-            stall=NEVER if given is None else SLOW,
-        )
+    def _arguments(self, number: int, theta: Array | None = None) -> dict[str, Any]:
+        """Those of a start; if it is one of the first, it may polish what was given."""
+        given = theta is None and number < len(self.initial)
+        return {
+            "objective": self.objective,
+            "plan": self.plan.of_start(number),
+            "seed": start_seed(self.seed, number),
+            "max_evaluations": self._left,
+            "theta": self.initial[number] if given else theta,
+            "stall": SLOW if given else NEVER,
+        }
 
-    def _given(self, number: int) -> Array | None:
-        """What a start polishes instead of a search, if it is one of the first."""
-        return self.initial[number] if number < len(self.initial) else None
+    def _new_start(self, number: int, theta: Array | None = None) -> Start:
+        arguments = self._arguments(number, theta)
+        if self._n_parallel > 1:
+            arguments["objective"] = self.objective.for_thread()
+        return Start(**arguments)
 
     @property
     def _left(self) -> int:
@@ -234,19 +237,13 @@ class Run:
     def _run_away(self, max_time: float) -> None:
         """Let a number of starts be run by the executor."""
         assert self._executor is not None
-        first, left = len(self.founds), self._left
-        jobs = [
-            StartJob(
-                *(self.objective, self.plan.of_start(n), self.seed, n, left, max_time),
-                self._given(n),
-            )
-            for n in range(first, first + self._n_parallel)
-        ]
+        first = len(self.founds)
+        jobs = [(self._arguments(first + i), max_time) for i in range(self._n_parallel)]
         states = list(self._executor.map(run_start, jobs))
         with reading_state():
             self._running = [
-                Start.from_state(self.objective, job.plan, state)
-                for job, state in zip(jobs, states, strict=True)
+                Start.from_state(self.objective, arguments["plan"], state)
+                for (arguments, _), state in zip(jobs, states, strict=True)
             ]
 
     def _has_ended(self, start: Start) -> bool:
@@ -258,9 +255,8 @@ class Run:
 
     def _take_over(self, start: Start) -> None:
         """Add what a start has found; decide whether to go on."""
-        left = self._left
-        if start.n_evaluations > left:  # it ran ahead of others, which left it less
-            start = self._new_start(len(self.founds), left)
+        if start.n_evaluations > self._left:  # it ran ahead of others, which left it less
+            start = self._new_start(len(self.founds))
             while not self._has_ended(start):
                 start.step()
         ended = start.reason != "budget" and not self._finishing
@@ -279,7 +275,7 @@ class Run:
         elif enough and self._left >= LEAST:
             # once more without haste: starts may have ended since they were slow
             self._finishing = True
-            self._running = [self._new_start(len(self.founds), theta=self.history.theta)]
+            self._running = [self._new_start(len(self.founds), self.history.theta)]
         elif self._left < self.plan.of_start(len(self.founds)).least_evaluations:
             self.stopped = "budget"
 

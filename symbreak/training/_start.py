@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -29,30 +29,17 @@ STALLED, SLOW, NEVER = "stalled", "slow", ""
 SLICE = 0.05
 
 
-class StartJob(NamedTuple):
-    """A start of a training, for another process: the same there, bit by bit."""
-
-    objective: Objective
-    plan: Plan
-    seed: int
-    number: int
-    max_evaluations: int
-    max_time: float
-    theta: Array | None = None
-
-
 def start_seed(seed: int, number: int) -> int | Generator:
     """What a start draws from; the first one's stream is that of the seed alone."""
     return seed if number == 0 else stream(seed, "start", number)
 
 
-def run_start(job: StartJob) -> State:
-    """Run a start to its end, or for some seconds; return its state."""
-    deadline = time.monotonic() + job.max_time
-    seed = start_seed(job.seed, job.number)
+def run_start(job: tuple[Mapping[str, Any], float]) -> State:
+    """Run a start to its end, or for some seconds, in whatever process; return its state."""
+    arguments, seconds = job
+    deadline = time.monotonic() + seconds
     with one_blas_thread():
-        objective = job.objective.for_thread()  # an executor may have threads
-        start = Start(objective, job.plan, seed, job.max_evaluations, job.theta, stall=SLOW)
+        start = Start(**{**arguments, "objective": arguments["objective"].for_thread()})
         while not start.finished and time.monotonic() < deadline:
             start.step()
     return start.state()

@@ -160,16 +160,16 @@ def test_products_by_tiles_are_those_of_numpy_with_any_ends(D, n):
     assert np.tril(G) == pytest.approx(np.tril(expected), rel=1e-12, abs=1e-12)
 
     panels = products.row_panels(n, samples)
-    products.pack_rows(Q, panels)
+    products.pack_rows(Q, 0, n, panels)
     products.add_products(panels, B, D, H)
     np.testing.assert_allclose(H, 1 + Q @ B[:D].T, rtol=1e-12, atol=1e-12)
 
     columns = products.column_panels(n, samples)
-    products.pack_columns(Q, columns)
+    products.pack_columns(Q, 0, samples, columns)
     weights, out = rng.normal(size=(products.ROWS, n)), np.empty((products.ROWS, samples))
     products.combine(weights, 0, columns, out)
     assert out == pytest.approx(weights @ Q, rel=1e-12, abs=1e-12)
-    products.combine_last(weights[0], Q, out[1])
+    products.combine_last(weights[0], Q, 0, out[1])
     assert out[1] == pytest.approx(out[0], rel=1e-12, abs=1e-12)
 
 

@@ -16,9 +16,9 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[1]
 #: Where other packages are called. What is about pages, processes or pure Python is not here.
 FILES = {
-    "analysis": "charts claims fits idea_chart report statistics tables",
+    "analysis": "charts claims fits report statistics tables",
     "cli": "cli models",
-    "experiments": "codec formats golden spec store",
+    "experiments": "formats golden spec store",
     "optimizers": "cmaes de protocol",
     "polish": "polish",
     "problems": "files problem tables",

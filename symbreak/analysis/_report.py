@@ -20,7 +20,7 @@ from markupsafe import Markup
 from symbreak._support.checks import check_folder, check_path, shown
 from symbreak._support.writing import write_bytes, write_text
 from symbreak._version import __version__
-from symbreak.analysis import _charts, _tables, _targets
+from symbreak.analysis import _charts, _statistics, _tables
 from symbreak.analysis._data_charts import fit_chart
 from symbreak.analysis._lineup import styles_of
 from symbreak.analysis._paper import TABLE_1, Cell
@@ -182,7 +182,7 @@ def _lead(results: Results, figures: Figures) -> Iterator[Figure]:
 
 def _targets_reached(results: Results, figures: Figures) -> Iterator[Figure]:
     """A chart for each family of several methods."""
-    reached = _targets.ecdf(results.hits)
+    reached = _statistics.ecdf(results.hits)
     for number, family in enumerate(results.lineup.families if len(reached) else ()):
         if len(results.methods(family)) > 1:
             yield figures.add(

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from symbreak._support.checks import shown
-from symbreak.analysis import _statistics, _targets
+from symbreak.analysis import _statistics
 from symbreak.analysis._lineup import Lineup, Style, distinct_styles, drawn, styles_of
 from symbreak.analysis._paper import agreement, paper_problems
 from symbreak.experiments import Archive, Store, StoreError, StudySpec
@@ -190,13 +190,13 @@ class Results:
     @cached_property
     def hits(self) -> pd.DataFrame:
         """When each run reached each target."""
-        targets = _targets.target_table(self.runs)
-        return _targets.evaluations_to_targets(self.runs, self.curves, targets)
+        targets = _statistics.target_table(self.runs)
+        return _statistics.evaluations_to_targets(self.runs, self.curves, targets)
 
     @cached_property
     def running_times(self) -> pd.DataFrame:
         """``targets.running_times`` of the runs."""
-        return _targets.running_times(self.hits, self.lineup)
+        return _statistics.running_times(self.hits, self.lineup)
 
     @cached_property
     def missing(self) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from symbreak._support.words import counted
 from symbreak.cli._console import argument, fail, say
 from symbreak.experiments import Store
 from symbreak.experiments._archive import export_ioh, write_archive
-from symbreak.experiments._maintenance import check_store, merge_stores
+from symbreak.experiments._store import check_store, merge_stores
 
 app = typer.Typer(
     help="Join, check and export the stores of studies.",

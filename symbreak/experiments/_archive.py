@@ -19,7 +19,7 @@ import numpy as np
 from symbreak._support.checks import check_folder, check_path
 from symbreak._version import __version__
 from symbreak.experiments._database import ARCHIVE_HEAD as HEAD
-from symbreak.experiments._errors import StoreError
+from symbreak.experiments._database import StoreError
 from symbreak.experiments._frames import NAMES, TABLE_OF, Frames, joined
 from symbreak.experiments._spec import differences
 from symbreak.experiments._store import Store

@@ -18,7 +18,7 @@ from distributed.comm.addressing import get_address_host
 from symbreak._support.checks import check_path
 from symbreak._support.words import counted
 from symbreak.experiments._driver import GO_ON
-from symbreak.experiments._errors import ExecutorError
+from symbreak.experiments._run import ExecutorError
 
 LOOK_EVERY = 1.0  # seconds between looks at who is there
 MESSAGES = 10  # that Dask may remember of each connection, instead of a thousand

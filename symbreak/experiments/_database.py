@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from symbreak.experiments._columns import APPLICATION_ID, FORMAT, TABLES, Row
-from symbreak.experiments._errors import StoreError
 
 ARCHIVE_HEAD = "archive.json"  # what tells an archive from other folders
 
@@ -30,6 +29,18 @@ _MEANINGS = {
     "no such": "it is damaged: its tables are not those of a store. Restore a copy",
     "decode": "it is damaged: a string in it is not UTF-8. Restore a copy",
 }
+
+
+class StoreError(RuntimeError):
+    """A store cannot be read or written; the message says why and what to do.
+
+    Attributes:
+        path: The store; None if the message does not begin with it.
+    """
+
+    def __init__(self, message: str, path: Path | None = None) -> None:
+        super().__init__(message if path is None else f"store {path}: {message}")
+        self.path = path
 
 
 class Database:

@@ -22,8 +22,14 @@ from typing import NamedTuple
 from symbreak._support.signals import deferred_interrupts
 from symbreak._support.state import State
 from symbreak._support.workers import WorkerDiedError
-from symbreak.experiments._errors import CheckpointError, ExecutorError
-from symbreak.experiments._run import Files, Outcome, describe_here, run_slice
+from symbreak.experiments._run import (
+    CheckpointError,
+    ExecutorError,
+    Files,
+    Outcome,
+    describe_here,
+    run_slice,
+)
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._store import Store
 

@@ -22,8 +22,8 @@ from symbreak._support.checks import (
 )
 from symbreak._support.words import how_to_install
 from symbreak._support.workers import WorkerProcesses
+from symbreak.experiments._database import StoreError
 from symbreak.experiments._driver import CHECKPOINT_EVERY, Driver, StudyResult, Update
-from symbreak.experiments._errors import StoreError
 from symbreak.experiments._run import import_modules, own_names
 from symbreak.experiments._spec import RunSpec
 from symbreak.experiments._store import Store

@@ -27,7 +27,6 @@ from symbreak._support.blas import blas_in_words, one_blas_thread
 from symbreak._support.checks import check_kind, check_real, shown
 from symbreak._support.state import State
 from symbreak.control import CONTROL
-from symbreak.experiments._errors import CheckpointError
 from symbreak.experiments._spec import NUMERICS_VERSION, DataFileError, Facts, RunSpec
 from symbreak.methods import is_built_in_method
 from symbreak.problems._registry import is_built_in_problem
@@ -42,6 +41,14 @@ Files = Mapping[str, bytes]
 
 #: Where those lie that this process got.
 _received: dict[str, str] = {}
+
+
+class ExecutorError(RuntimeError):
+    """An executor or a cluster cannot be used, or was lost; the message says what to do."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is damaged or does not fit the run, which can only start again."""
 
 
 def execute(

@@ -9,7 +9,7 @@ from symbreak.analysis._lineup import Lineup
 from symbreak.analysis._paper import TABLE_1
 from symbreak.analysis._words import paper_sentences
 from symbreak.problems import problem_names
-from tests.analysis.frames import ROLE_OF
+from tests.analysis.frames import ROLE_OF, nodes
 from tests.pages.blocks import load_module
 
 claims = load_module("scripts", "_claims")
@@ -159,3 +159,30 @@ def test_the_report_says_how_many_pairs_are_as_in_the_paper():
 
 def test_every_problem_of_the_paper_has_claims():
     assert {claim.problem for claim in CLAIMS} == set(problem_names())
+
+
+idea = load_module("scripts", "_idea_charts")
+
+
+def test_panels_say_what_share_is_nearest_to_the_chosen_optimum():
+    worst, suboptimal, optimal = panel_shares(idea.separation_chart()).values()
+    assert worst < 0.6 < suboptimal < 0.9 < optimal == 1
+    before, invariant, proximity, ideal = panel_shares(idea.breaking_chart()).values()
+    assert 0.05 < before < 0.2  # an eighth
+    assert before < invariant < proximity < ideal == 1
+
+
+def panel_shares(chart):
+    """Title of each panel, and the share of its candidates nearest to the chosen optimum."""
+    spec = chart.to_dict()
+    shares = {}
+    for panel in spec.get("hconcat") or spec["concat"]:
+        data = [spec["datasets"][layer["data"]["name"]] for layer in leaves(panel)]
+        [points] = [pd.DataFrame(part) for part in data if "candidate" in part[0]]
+        shares[panel["title"]["text"]] = (points["candidate"] == idea.NEAR).mean()
+        assert panel["title"]["subtitle"].startswith(f"{shares[panel['title']['text']]:.0%}")
+    return shares
+
+
+def leaves(spec):
+    return [node for node in nodes(spec) if "mark" in node]

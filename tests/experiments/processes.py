@@ -5,7 +5,7 @@ import sys
 import time
 
 from symbreak.experiments import Store, StoreError, StudySpec, execute
-from symbreak.experiments._maintenance import check_store
+from symbreak.experiments._store import check_store
 
 DEADLINE = 300
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from symbreak.analysis import Results
-from symbreak.analysis._targets import evaluations_to_targets, target_table
+from symbreak.analysis._statistics import evaluations_to_targets, target_table
 from symbreak.experiments import Archive, Store, StoreError, StudySpec, open_results
 from symbreak.experiments._archive import CURVE_STEP, write_archive
 from tests.cli.shell import symbreak_here

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from symbreak.analysis import Results, write_report
-from symbreak.analysis._targets import target_table
+from symbreak.analysis._statistics import target_table
 from symbreak.experiments import Store, StudySpec, execute
 from tests.experiments.processes import store_of
 

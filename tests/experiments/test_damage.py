@@ -13,9 +13,9 @@ from contextlib import closing
 import pytest
 
 from symbreak.experiments import Store, StoreError, StudySpec, execute, run_study
-from symbreak.experiments._errors import CheckpointError
 from symbreak.experiments._frames import TABLE_OF
-from symbreak.experiments._maintenance import check_store
+from symbreak.experiments._run import CheckpointError
+from symbreak.experiments._store import check_store
 
 TEXT = """
 problems = ["syn5"]

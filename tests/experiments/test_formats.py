@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from symbreak.experiments import Store, StoreError, StudySpec, _columns, _database, execute
-from symbreak.experiments._maintenance import check_store, merge_stores
+from symbreak.experiments._store import check_store, merge_stores
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

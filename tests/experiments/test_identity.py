@@ -8,8 +8,8 @@ import pytest
 from symbreak._support.random import stream
 from symbreak.analysis import Results
 from symbreak.experiments import Store, StoreError, StudySpec
-from symbreak.experiments._maintenance import merge_stores
 from symbreak.experiments._spec import problem_facts, problem_of
+from symbreak.experiments._store import merge_stores
 from tests.experiments.processes import store_of
 
 STUDY = """

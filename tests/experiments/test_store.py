@@ -15,7 +15,7 @@ from symbreak.experiments import Store, StoreError, StudySpec, _columns
 from symbreak.experiments._archive import export_ioh
 from symbreak.experiments._columns import pack, unpack
 from symbreak.experiments._frames import NAMES
-from symbreak.experiments._maintenance import check_store, merge_stores
+from symbreak.experiments._store import check_store, merge_stores
 
 TEXT = """
 problems = ["syn5", "two-circles"]

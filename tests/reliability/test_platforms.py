@@ -54,7 +54,7 @@ from pathlib import Path
 from symbreak._support.checks import total_memory
 from symbreak._support.workers import detached_start
 from symbreak.experiments import Store, StudySpec
-from symbreak.experiments._maintenance import check_store
+from symbreak.experiments._store import check_store
 total_memory()
 with detached_start():
     pass

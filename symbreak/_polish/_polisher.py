@@ -339,18 +339,18 @@ class Polisher:
         """The polish of ``state()``, which goes on bit by bit as if never interrupted."""
         check_digest(objective, state)
         sizes = {"D": objective.topology.dim, "m": len(cls._numbers)}
+        kinds: dict[str, type | str] = {"settings": dict, "counts": dict, "numbers": "m"}
+        kinds |= {"theta": "D", "best": "D"}
         with reading_state():
-            settings = check_saved("settings", state["settings"], dict, sizes)
-            counts = check_saved("counts", state["counts"], dict, sizes)
-            theta = check_saved("theta", state["theta"], "D", sizes)
-            polisher = cls(objective, theta, **{name: settings[name] for name in cls._settings})
+            parts = restored(state, kinds, sizes)
+            settings = {name: parts["settings"][name] for name in cls._settings}
+            polisher = cls(objective, parts["theta"], **settings)
             for name in cls._counts:
                 kind = str if name == "reason" else int
-                setattr(polisher, name, check_saved(name, counts[name], kind, sizes))
-            numbers = check_saved("numbers", state["numbers"], "m", sizes).tolist()
-            for name, value in zip(cls._numbers, numbers, strict=True):
+                setattr(polisher, name, check_saved(name, parts["counts"][name], kind, sizes))
+            for name, value in zip(cls._numbers, parts["numbers"].tolist(), strict=True):
                 setattr(polisher, name, check_saved(name, value, float, sizes))
-            polisher.theta = check_saved("best", state["best"], "D", sizes)
+            polisher.theta = parts["best"]
             check_finite("the state's best", polisher.theta)
             if polisher._curvature is not None:
                 polisher._curvature = Curvature.from_state(state["curvature"], sizes["D"])

@@ -65,7 +65,8 @@ class _Judge:
     def _judged(self, theta: Array, n: int, seed: int | None) -> tuple[Array, list[str]]:
         """The same of one call of the function."""
         network = Network(theta.copy(), self.topology, self.inputs)
-        if self.timeout is not None and not _can_be_timed():
+        is_main = threading.current_thread() is threading.main_thread()
+        if self.timeout is not None and not (is_main and hasattr(signal, "setitimer")):
             raise ValueError(
                 "a timeout needs the main thread of a process; use an executor of them."
             )
@@ -156,10 +157,9 @@ class Fitness(Objective):
             function, self.topology, inputs, check_flag("vectorized", vectorized), timeout, raises
         )
         d, q = topology.n_inputs, topology.n_outputs
-        self._inputs = inputs or Scaling(np.zeros(d), np.ones(d))
+        self._inputs, self._outputs = inputs or Scaling.identity(d), Scaling.identity(q)
         if len(self._inputs.mean) != d:
             raise ValueError(f"inputs must scale d = {d} numbers, got {len(self._inputs.mean)}.")
-        self._outputs = Scaling(np.zeros(q), np.ones(q))
         check_executor(executor)
         self._executor = executor
         self._sign = -1.0 if self.maximize else 1.0
@@ -287,11 +287,6 @@ def networks_for(
             f"got {topology}."
         )
     return topology
-
-
-def _can_be_timed() -> bool:
-    is_main = threading.current_thread() is threading.main_thread()
-    return is_main and hasattr(signal, "setitimer")
 
 
 class _TimeIsUp(BaseException):

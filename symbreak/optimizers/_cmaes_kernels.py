@@ -147,7 +147,8 @@ def adapt(
 ) -> tuple[Array, float]:
     """Learn from generation ``g``: the new mean and step size; C and both paths in place.
 
-    One compiled function, since eight calls of small ones cost as much as what they compute.
+    ``order`` ranks candidates, of which the best mu count (paper-notes 7 and 8). One compiled
+    function, since eight calls of small ones cost as much as what they compute.
     """
     w_mean, w_cov = k.w, k.w
     if own_partition:
@@ -156,9 +157,20 @@ def adapt(
             w_mean = w_own
         if own > OWN_COVARIANCE:
             w_cov = w_own
-    new_mean, steps, shift = _recombine(
-        candidates, broken, order, modified, replace_mean, anchor, w_mean, mean, sigma
-    )
+    mu, D = len(k.w), len(mean)
+    new_mean, shift, steps = np.zeros(D), np.zeros(D), np.empty((mu, D))
+    per_sigma = 1 / sigma  # a division for each number would take a third of the time
+    for j in range(mu):
+        i = order[j]
+        x, step = broken[i], steps[j]  # steps are those of the broken ones
+        parent = anchor if replace_mean and modified[i] else x  # Algorithm 3
+        for d in range(D):
+            new_mean[d] += w_mean[j] * parent[d]  # m <- sum w_i x_i
+            step[d] = (x[d] - mean[d]) * per_sigma
+        if modified[i]:
+            for d in range(D):
+                shift[d] += x[d] - candidates[i, d]
+    shift /= mu  # s of Eq. 46: of their plain centroid, by breaking
     y = (new_mean - mean) / sigma  # ~ N(0, C) / sqrt(mu_eff) under random selection
     length = _update_sigma_path(p_sigma, y, B, scales, k)
     settled = math.sqrt(1 - (1 - k.c_sigma) ** (2 * g))
@@ -180,39 +192,6 @@ def _own_weights(order: IntArray, modified: Mask, w: Array) -> tuple[float, Arra
             own += w[j]
             w_own[j] = w[j]
     return own, w_own / own if own > 0 else w_own
-
-
-@_compiled
-def _recombine(
-    candidates: Array,
-    broken: Array,
-    order: IntArray,
-    modified: Mask,
-    replace: bool,
-    anchor: Array,
-    w: Array,
-    mean: Array,
-    sigma: float,
-) -> tuple[Array, Array, Array]:
-    """What the best mu candidates say; ``order`` ranks them (paper-notes 7 and 8).
-
-    The new mean, in which modified ones may count as the anchor (Algorithm 3); the steps (mu, D) of
-    the broken ones from the old mean; the shift of their plain centroid by breaking.
-    """
-    mu, D = len(w), len(mean)
-    new_mean, shift, steps = np.zeros(D), np.zeros(D), np.empty((mu, D))
-    per_sigma = 1 / sigma  # a division for each number would take a third of the time
-    for j in range(mu):
-        i = order[j]
-        x, y = broken[i], steps[j]
-        parent = anchor if replace and modified[i] else x  # Algorithm 3
-        for d in range(D):
-            new_mean[d] += w[j] * parent[d]  # m <- sum w_i x_i
-            y[d] = (x[d] - mean[d]) * per_sigma
-        if modified[i]:
-            for d in range(D):
-                shift[d] += x[d] - candidates[i, d]
-    return new_mean, steps, shift / mu  # s of Eq. 46
 
 
 @_compiled

@@ -84,29 +84,22 @@ def align_marked(
         )
     D, rng, size = topology.dim, np.random.default_rng(seed), max(1, CHUNK // topology.dim)
     aligned, marks = np.empty_like(population), np.empty_like(population)
+    blocks = _blocks_with_marks(topology)
     centre = np.append(anchor, np.zeros(D))  # marks of zero, so that no inner product knows them
     for first in range(0, len(population), size):
         part = slice(first, first + size)
         unmoved = np.broadcast_to(np.arange(1.0, D + 1), population[part].shape)
         both = np.hstack([population[part], unmoved])
-        _move(both, centre, topology, method, rng)
+        if method == "invariant":
+            apply_rules(both, topology, blocks)
+        elif method == "proximity":
+            step_towards(both, centre, blocks, topology.signed, rng)
+        elif method == "assignment":
+            sweep(both, centre, blocks, topology.signed)
+        else:
+            move_to_nearest(both, centre, topology, blocks)
         aligned[part], marks[part] = both[:, :D], both[:, D:]
     return aligned, marks
-
-
-def _move(
-    candidates: Array, anchor: Array, topology: Topology, method: str, rng: Generator
-) -> None:
-    """Align in place, with the marks."""
-    blocks, signed = _blocks_with_marks(topology), topology.signed
-    if method == "invariant":
-        apply_rules(candidates, topology, blocks)
-    elif method == "proximity":
-        step_towards(candidates, anchor, blocks, signed, rng)
-    elif method == "assignment":
-        sweep(candidates, anchor, blocks, signed)
-    else:
-        move_to_nearest(candidates, anchor, topology, blocks)
 
 
 @lru_cache(maxsize=16)  # they take longer to make than a small population to align

@@ -183,7 +183,12 @@ def _find_modes(chains: Array, topology: Topology) -> tuple[IntArray, Array]:
     centres = np.stack([centroid_from(part[0], part, topology, method) for part in parts])
     clouds = [align_marked(p, c, topology, method)[0] for p, c in zip(parts, centres, strict=True)]
     modes, leaders = np.empty(len(chains), dtype=np.int64), list[int]()
-    for chain in _from_the_medoid(centres, topology, method):
+    far = [  # in the order of their distance from the medoid, that is nearest to all
+        np.linalg.norm(align_marked(centres, one, topology, method)[0] - one, axis=1)
+        for one in centres[:: -(-len(centres) // MEDOIDS)]
+    ]
+    nearest = far[int(np.argmin(np.median(far, axis=1)))]
+    for chain in np.argsort(nearest, kind="stable"):
         for mode, leader in enumerate(leaders):
             cloud, _ = align_marked(parts[chain], centres[leader], topology, method)
             if _overlap(cloud, clouds[leader]):
@@ -201,16 +206,6 @@ def _find_modes(chains: Array, topology: Topology) -> tuple[IntArray, Array]:
         centroids.append(centroid_from(centres[leader], sample, topology, method))
     first = canonical(centroids[0], topology)
     return modes, align_marked(np.stack(centroids), first, topology, method)[0]
-
-
-def _from_the_medoid(centres: Array, topology: Topology, method: str) -> IntArray:
-    """Chains in the order of their distance from the one that is nearest to all."""
-    far = []
-    for candidate in centres[:: -(-len(centres) // MEDOIDS)]:
-        aligned, _ = align_marked(centres, candidate, topology, method)
-        far.append(np.linalg.norm(aligned - candidate, axis=1))
-    nearest = far[int(np.argmin([np.median(f) for f in far]))]
-    return np.argsort(nearest, kind="stable")
 
 
 def _overlap(a: Array, b: Array) -> bool:

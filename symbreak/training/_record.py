@@ -180,23 +180,16 @@ class RunRecord:
             parts = {"training": train, "validation": validation, "test": test}
             known = (f"{name} {error:.4g}" for name, error in parts.items() if not np.isnan(error))
             selected = f"\n  errors of the model: {', '.join(known)}"
+        error = f"{self.error:.6g}{' with its ridge' if self.alpha > 0 else ''}"
+        if self.n_effective is not None and self.model is not None:  # its ridge has set itself
+            error = f"{self.model.origin.get('error', np.nan):.6g}"
         return (
             f"RunRecord({self.problem}, {self.method}, seed {self.seed})\n"
-            f"  error {self._error_in_words} after {self.n_evaluations:,} evaluations in "
+            f"  error {error} after {self.n_evaluations:,} evaluations in "
             f"{self.seconds:.2f} s, ended by {self.stopped}{selected}"
             + (f"\n  {self.agreement}" if self.restarts else "")
             + (f"\n  {self.size_in_words}" if self.size_path or len(self.members) > 1 else "")
         )
-
-    @property
-    def _error_in_words(self) -> str:
-        """The error to print: the model's, without its ridge, where the ridge has set itself.
-
-        Otherwise the best error, and whether a ridge is in it.
-        """
-        if self.n_effective is not None and self.model is not None:
-            return f"{self.model.origin.get('error', np.nan):.6g}"
-        return f"{self.error:.6g}{' with its ridge' if self.alpha > 0 else ''}"
 
 
 class Progress(NamedTuple):

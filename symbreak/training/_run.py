@@ -190,24 +190,19 @@ class Run:
     @property
     def progress(self) -> Progress:
         """How far the run has come."""
-        generations = sum(start.generation for start in self._running[:1])
+        start = self._running[0] if self._running else None
+        fit_error = self.error if self.objective.alpha == 0 else np.nan
+        if self.objective.sets_ridge:  # as far as it is known without an evaluation
+            fit_error = start.fit_error if start is not None else np.nan
+            fit_error = fit_error if self.kept is None else self.kept.error
         return Progress(
             n_evaluations=self.n_evaluations,
             max_evaluations=self.max_evaluations,
             error=self.error,
-            generation=len(self.history.trace) + generations,
+            generation=len(self.history.trace) + (0 if start is None else start.generation),
             n_starts=len(self.founds),
-            fit_error=self._fit_error,
+            fit_error=fit_error,
         )
-
-    @property
-    def _fit_error(self) -> float:
-        """The error without the ridge, as far as it is known without an evaluation."""
-        if not self.objective.sets_ridge:
-            return np.nan if self.objective.alpha > 0 else self.error
-        if self.kept is not None:
-            return self.kept.error
-        return self._running[0].fit_error if self._running else np.nan
 
     def step(self, max_time: float = np.inf) -> None:
         """Do one generation or one iteration of a polish; of each start, if there are threads.

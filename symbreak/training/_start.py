@@ -87,7 +87,7 @@ class Start:
         if theta is None and plan.is_random:
             rng = seed if isinstance(seed, Generator) else np.random.default_rng(seed)
             self.random = rng.uniform(-1, 1, size=objective.topology.dim)  # as DE begins
-            self.random *= 1 if self._units is None else self._units
+            self.random *= self._units
         elif theta is None:
             self.optimizer = make_optimizer(
                 plan.method,
@@ -108,7 +108,8 @@ class Start:
     def _prepare(self, objective: Objective, plan: Plan, max_evaluations: int) -> None:
         """What is not part of the state."""
         self.objective, self.plan, self.max_evaluations = objective, plan, max_evaluations
-        self._units = objective.units if plan.restarts else None
+        units = objective.units if plan.restarts else None
+        self._units = np.ones(1) if units is None else units
         self._patience = plan.patience(objective.topology)
 
     @property
@@ -180,7 +181,7 @@ class Start:
     def _search(self, optimizer: Optimizer) -> None:
         history = self.history
         asked = optimizer.ask()
-        candidates = asked if self._units is None else asked * self._units
+        candidates = asked * self._units
         errors = self._judged(optimizer, candidates)
         history.note_errors(candidates, errors, optimizer.n_evaluations)
         optimizer.tell(asked, errors)
@@ -204,13 +205,6 @@ class Start:
         self.stall, self.reason = SLOW, ""
         self._look_ahead()
 
-    @property
-    def _has_stalled(self) -> bool:
-        if not self.stall:
-            return False
-        share, n = self._patience.slow if self.stall == SLOW else self._patience.stalled
-        return len(self.recent) > n and bool(self.recent[-1] > (1 - share) * self.recent[-1 - n])
-
     def _note_polish(self, polisher: Polisher) -> None:
         if not self.objective.sets_ridge:  # errors with different ridges cannot be compared
             self.history.note_error(polisher.theta, polisher.error, self.n_evaluations)
@@ -226,7 +220,10 @@ class Start:
         if self._is_nothing and self.history.error == np.inf:
             return "budget"  # as after a search that found nothing: no other would
         if self._polisher is not None:
-            return self._polisher.reason or (self.stall if self._has_stalled else "")
+            share, n = self._patience.slow if self.stall == SLOW else self._patience.stalled
+            errors = self.recent
+            has_stalled = len(errors) > n and errors[-1] > (1 - share) * errors[-1 - n]
+            return self._polisher.reason or (self.stall if has_stalled else "")
         if self._is_searching:
             return ""
         left = self.max_evaluations - self._n_searched

@@ -123,7 +123,9 @@ def train(
         basis = _basis_of(problem, before)
         inner = problem if basis is None else basis.problem(problem)
         if basis is not None and initial is not None:
-            initial = basis.unfolded(_checked_initial(initial, problem), problem.topology.hidden)
+            check = check_theta if np.ndim(initial) < 2 else check_population
+            initial = check(initial, problem.topology.dim, "initial")
+            initial = basis.unfolded(initial, problem.topology.hidden)
         if chooses or (restarts and initial is None and _chooses_ridge(inner, clock)):
             sizes = SIZES if chooses else (problem.topology.hidden,)
             limits = max_evaluations, most, max_neurons
@@ -141,12 +143,6 @@ def _basis_of(problem: Problem, before: Model | None) -> Basis | None:
     if problem.topology.n_inputs > len(problem.train):
         return Basis.of_rows(problem.train.X)
     return None if before is None else Basis.of_model(before, problem)
-
-
-def _checked_initial(initial: ArrayLike, problem: Problem) -> Array:
-    """A vector (D,), or several (n, D)."""
-    check, dim = check_theta if np.ndim(initial) < 2 else check_population, problem.topology.dim
-    return check(initial, dim, "initial")
 
 
 def _chooses_ridge(problem: Problem, clock: Clock) -> bool:

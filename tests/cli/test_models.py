@@ -20,7 +20,7 @@ from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.inspection import effects, recorded_scores, scores
 from symbreak.models import Model
 from symbreak.problems import read_problem
-from tests.cli.shell import symbreak, symbreak_here
+from tests.cli.shell import symbreak_here
 
 NASTY = "[bold]x[/x]"
 
@@ -252,48 +252,40 @@ def test_columns_are_read_as_they_are_named(tmp_path, head, options, said):
     assert said in run("train", path, *SMALL, *options)
 
 
-def test_predictions_are_those_of_the_model_whatever_the_order_of_the_columns(folder):
-    model = Model.load(folder / "house.json")
-    new = folder / "new.csv"
-    new.write_text(f"extra,{NASTY},area\nhello,2.5,1\nworld,-1,4.5\n")
-    expected = model.predict([[1, 2.5], [4.5, -1]]).tolist()
+@pytest.mark.parametrize(
+    ("content", "options", "lines"),
+    [
+        ("extra,{b},area\nu,2.5,1\nv,-1,4.5\n", (), ["price,outside", "{y},", "{y},"]),
+        ("1,2.5\n4.5,-1\n", (), ["price,outside", "{y},", "{y},"]),  # no names: as they stand
+        (
+            *("id,area,{b},price\n007,1,2.50,x\n008,4.5,-1,\n", ("--keep", "--digits", 17)),
+            ["id,area,{b},price,predicted price,outside", "007,1,2.50,x,{y},", "008,4.5,-1,,{y},"],
+        ),
+        (
+            *("id,area,{b}\n007,1,2.50\n008,4.5,-1\n", ("--key", "id, area", "--digits", 5)),
+            ["id,area,price,outside", "007,1,{y},", "008,4.5,{y},"],
+        ),
+        (
+            *("area;{b};note\n1;2,5000000;a b\n4,5;-1;c\n", ("--key", "note")),
+            ["note;price;outside", "a b;{y};", "c;{y};"],
+        ),
+    ],
+)
+def test_predictions_are_written_as_the_file_is_beside_what_was_asked_for(
+    folder, content, options, lines
+):
+    (folder / "new.csv").write_text(content.replace("{b}", NASTY))
+    said = symbreak_here("predict", folder / "house.json", folder / "new.csv", *options)
+    assert ("Ignored: extra" in said.stderr) == ("extra" in content)
+    expected = ["", *Model.load(folder / "house.json").predict([[1, 2.5], [4.5, -1]])]
+    for found, line, y in zip(said.stdout.splitlines(), lines, expected, strict=True):
+        digits = options[-1] if "--digits" in options else 6
+        cell = f"{y:#.{digits}g}".replace(".", "," if ";" in content else ".") if y else ""
+        assert found == line.replace("{b}", NASTY).replace("{y}", cell)
     out = folder / "predictions.csv"
-    assert "2 predictions in" in run("predict", folder / "house.json", new, "--out", out)
-    rows = list(csv.reader(io.StringIO(out.read_text())))
-    assert rows[0] == ["price", "outside"]
-    assert [cell for cell, _ in rows[1:]] == [f"{value:#.6g}" for value in expected]
-    result = symbreak("predict", folder / "house.json", new)
-    assert result.stdout == out.read_text()
-    assert "Ignored: extra" in result.stderr
-    new.write_text("1,2.5\n4.5,-1\n")  # no names: as they stand
-    assert symbreak_here("predict", folder / "house.json", new).stdout == out.read_text()
-
-
-def test_predictions_can_be_joined_with_the_rows_that_they_are_of(folder):
-    new, out = folder / "keyed.csv", folder / "joined.csv"
-    new.write_text(f"id,area,{NASTY},price\n007,1,2.50,x\n008,4.5,-1,\n")
-    expected = Model.load(folder / "house.json").predict([[1, 2.5], [4.5, -1]]).tolist()
-    options = ("--keep", "--out", out, "--digits", "17")
-    assert "Ignored" not in run("predict", folder / "house.json", new, *options)
-    rows = list(csv.reader(io.StringIO(out.read_text())))
-    assert rows[0] == ["id", "area", NASTY, "price", "predicted price", "outside"]
-    assert [row[:4] for row in rows[1:]] == [["007", "1", "2.50", "x"], ["008", "4.5", "-1", ""]]
-    assert [float(row[4]) for row in rows[1:]] == expected
-    text = run("predict", folder / "house.json", new, "--key", "id, area", "--digits", "3")
-    rows = [
-        f"{key},{value:.0f}," for key, value in zip(("007,1", "008,4.5"), expected, strict=True)
-    ]
-    assert text == f"Ignored: price id,area,price,outside {' '.join(rows)}"
-
-
-def test_predictions_are_written_in_the_dialect_of_the_data(folder):
-    new = folder / "german.csv"
-    new.write_text(f"area;{NASTY};note\n1;2,5000000;a b\n4,5;-1;c\n")
-    expected = Model.load(folder / "house.json").predict([[1, 2.5], [4.5, -1]]).tolist()
-    said = symbreak_here("predict", folder / "house.json", new, "--key", "note")
-    cells = [f"{value:#.6g}".replace(".", ",") for value in expected]
-    rows = ["note;price;outside", f"a b;{cells[0]};", f"c;{cells[1]};"]
-    assert said.stdout.splitlines() == rows
+    options = (*options, "--out", out)
+    assert "2 predictions in" in run("predict", folder / "house.json", folder / "new.csv", *options)
+    assert out.read_text() == said.stdout
 
 
 def test_a_model_of_columns_without_names_takes_them_as_they_stand(folder):

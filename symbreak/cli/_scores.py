@@ -52,33 +52,28 @@ def print_records(records: list[RunRecord], problem: Problem, best: RunRecord) -
 
     Shares of misclassified samples are compared; those of one method are among its scores.
     """
-    rates = len(records) > 1 and any(_misclassified(record) for record in records)
-    spread = any(len(record.spread) for record in records)
-    table = columns(
-        "method",
-        "MSE + ridge" if has_ridge(problem) else "error (MSE)",
-        *["misclassified"] * rates,
-        "evaluations",
-        *["conventions"] * spread,
-        "seconds",
-    )
+    several = len(records) > 1
+    cells = {
+        "method": [record.method for record in records],
+        "MSE + ridge" if has_ridge(problem) else "error (MSE)": [
+            f"{error_of(record):.4g}" for record in records
+        ],
+        "misclassified": [_misclassified(record) if several else "" for record in records],
+        "evaluations": [f"{record.n_evaluations:,}" for record in records],
+        "conventions": [_conventions(record) for record in records],
+        "seconds": [f"{record.seconds:.2f}" for record in records],
+    }
+    told = {heading: column for heading, column in cells.items() if any(column)}
+    table = columns(*told)
     table.columns[0].min_width = max(len(record.method) for record in records)
-    for record in records:
-        table.add_row(
-            record.method,
-            f"{error_of(record):.4g}",
-            *([_misclassified(record)] if rates else []),
-            f"{record.n_evaluations:,}",
-            *([_conventions(record)] if spread else []),
-            f"{record.seconds:.2f}",
-            style="bold" if record is best and len(records) > 1 else None,
-        )
+    for record, *row in zip(records, *told.values(), strict=True):
+        table.add_row(*row, style="bold" if record is best and several else None)
     print_table(table)
-    if rates:
+    if "misclassified" in told:
         part = "validation" if problem.test is None else "test"
         console.print(f"misclassified: in the {part} set")
     for record in records:
-        name = f"{record.method}: " if len(records) > 1 else ""
+        name = f"{record.method}: " if several else ""
         if record.restarts:
             few_starts = "; give it more --evaluations" if record.agreement.is_too_few else ""
             console.print(f"{name}{record.agreement}{few_starts}")

@@ -9,7 +9,6 @@ import math
 import shlex
 import sys
 import threading
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -206,9 +205,7 @@ def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None)
         given[key] = list(itertools.chain(*names))
     if previous is not None:
         _same_columns(given, table, previous)
-    with warnings.catch_warnings(record=True) as outliers:
-        warnings.simplefilter("always")
-        problem = read_problem(table, name=path.name, seed=seed, **{"task": "auto", **given})
+    problem = read_problem(table, name=path.name, seed=seed, **{"task": "auto", **given})
     found = "given" if "task" in given else "recognised, --task changes it"
     goals = problem.target_names or given["targets"] or default_targets(table, given["ignore"])
     goal = ", ".join(goals)
@@ -219,8 +216,6 @@ def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None)
     )
     for line in problem.encoding.in_words if problem.encoding else ():
         console.print(shown(line))
-    for warning in outliers:
-        console.print(shown(warning.message))
     if "column 1" in problem.feature_names:  # what spreadsheets and frames put first
         console.print("column 1 has no name; if it only counts rows, use --ignore 'column 1'")
     return problem

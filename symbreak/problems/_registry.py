@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -101,67 +100,63 @@ def sin_ratio(t: Array) -> Array:
 
 
 def _of_paper(
-    task: Task,
-    name: str,
-    net: str,
-    candidates: tuple[int, int],
-    max_evaluations: int,
-    description: str,
+    task: Task, net: str, candidates: tuple[int, int], max_evaluations: int, text: str
 ) -> Callable[[Draw], Draw]:
-    """Register a problem with the paper's settings; ``candidates`` of DE and of CMA-ES."""
-    return register_problem(
-        name,
-        net,
-        population_size=dict(zip(("DE", "CMA-ES"), candidates, strict=True)),
-        max_evaluations=max_evaluations,
-        description=description,
-        task=task,
-        **PAPER,
-    )
+    """Register a problem of the paper, called as the function is that draws it.
+
+    ``candidates`` are those of DE and of CMA-ES.
+    """
+
+    def register(draw: Draw) -> Draw:
+        sizes = dict(zip(("DE", "CMA-ES"), candidates, strict=True))
+        settings: dict[str, Any] = {"task": task, "description": text, **PAPER}
+        settings |= {"population_size": sizes, "max_evaluations": max_evaluations}
+        return register_problem(draw.__name__.replace("_", "-"), net, **settings)(draw)
+
+    return register
 
 
-# Section 6.2.
-_regression = partial(_of_paper, "regression")
+# Section 6.2: noisy values of a function on (-1, 1)^d.
 
 
-def _on_cube(n_samples: int, d: int, function: Callable[[Array], Array]) -> Draw:
-    """Noisy values of a function on ``(-1, 1)^d``."""
-
-    def draw(rng: Generator) -> Pair:
-        x = rng.uniform(-1, 1, size=(n_samples, d))
-        return x, noisy(rng, function(x))
-
-    return draw
+def _on_cube(rng: Generator, n: int, d: int, function: Callable[[Array], Array]) -> Pair:
+    x = rng.uniform(-1, 1, size=(n, d))
+    return x, noisy(rng, function(x))
 
 
 def _radial_sinc(x: Array) -> Array:
     return sin_ratio(5 * np.linalg.norm(x, axis=1, keepdims=True)) / 3
 
 
-_regression("syn5", "1-3-1", (80, 48), 40_000, "(x - 0.5)^2 (0.1 + (x + 0.65)^2) on (-1, 1)")(
-    _on_cube(200, 1, lambda x: (x - 0.5) ** 2 * (0.1 + (x + 0.65) ** 2))
-)
-_regression("sinc", "1-5-1", (120, 400), 200_000, "sin(10 x) / 10 x on (-1, 1)")(
-    _on_cube(200, 1, lambda x: sin_ratio(10 * x))
-)
-_regression("inc-sinc", "1-5-1", (144, 400), 200_000, "x / 2 + sin(10 x) / 10 x on (-1, 1)")(
-    _on_cube(200, 1, lambda x: x / 2 + sin_ratio(10 * x))
-)
-# These through a bottleneck of one neuron.
-_regression("sinc2d", "2-3-1-3-1", (96, 1000), 200_000, "sin(5 |x|) / 15 |x| on (-1, 1)^2")(
-    _on_cube(1000, 2, _radial_sinc)
-)
-_regression("sinc3d", "3-4-1-4-1", (120, 1000), 300_000, "sin(5 |x|) / 15 |x| on (-1, 1)^3")(
-    _on_cube(1000, 3, _radial_sinc)
-)
+@_of_paper("regression", "1-3-1", (80, 48), 40_000, "(x - 0.5)^2 (0.1 + (x + 0.65)^2) on (-1, 1)")
+def syn5(rng: Generator) -> Pair:
+    return _on_cube(rng, 200, 1, lambda x: (x - 0.5) ** 2 * (0.1 + (x + 0.65) ** 2))
+
+
+@_of_paper("regression", "1-5-1", (120, 400), 200_000, "sin(10 x) / 10 x on (-1, 1)")
+def sinc(rng: Generator) -> Pair:
+    return _on_cube(rng, 200, 1, lambda x: sin_ratio(10 * x))
+
+
+@_of_paper("regression", "1-5-1", (144, 400), 200_000, "x / 2 + sin(10 x) / 10 x on (-1, 1)")
+def inc_sinc(rng: Generator) -> Pair:
+    return _on_cube(rng, 200, 1, lambda x: x / 2 + sin_ratio(10 * x))
+
+
+@_of_paper("regression", "2-3-1-3-1", (96, 1000), 200_000, "sin(5 |x|) / 15 |x| on (-1, 1)^2")
+def sinc2d(rng: Generator) -> Pair:
+    return _on_cube(rng, 1000, 2, _radial_sinc)
+
+
+@_of_paper("regression", "3-4-1-4-1", (120, 1000), 300_000, "sin(5 |x|) / 15 |x| on (-1, 1)^3")
+def sinc3d(rng: Generator) -> Pair:
+    return _on_cube(rng, 1000, 3, _radial_sinc)
 
 
 # Section 6.3: through a bottleneck and back, with noisy targets.
-_autoencoding = partial(_of_paper, "autoencoding")
-
-
-@_autoencoding(
-    "autoenc-circle", "2-5-3-2-1-2-3-5-2", (64, 4000), 400_000, "the unit circle through one number"
+@_of_paper(
+    *("autoencoding", "2-5-3-2-1-2-3-5-2", (64, 4000), 400_000),
+    "the unit circle through one number",
 )
 def autoenc_circle(rng: Generator) -> Pair:
     """A circle, encoded by its angle."""
@@ -170,11 +165,8 @@ def autoenc_circle(rng: Generator) -> Pair:
     return x, noisy(rng, x)
 
 
-@_autoencoding(
-    "autoenc-spiral",
-    "3-1-3-4-7-3",
-    (80, 400),
-    400_000,
+@_of_paper(
+    *("autoencoding", "3-1-3-4-7-3", (80, 400), 400_000),
     "(cos t, sin t, t), t in [0, 6 pi], through one number",
 )
 def autoenc_spiral(rng: Generator) -> Pair:
@@ -184,8 +176,9 @@ def autoenc_spiral(rng: Generator) -> Pair:
     return x, noisy(rng, x)
 
 
-@_autoencoding(
-    "autoenc-sphere", "3-8-5-2-5-8-3", (96, 1000), 600_000, "the unit sphere through two numbers"
+@_of_paper(
+    *("autoencoding", "3-8-5-2-5-8-3", (96, 1000), 600_000),
+    "the unit sphere through two numbers",
 )
 def autoenc_sphere(rng: Generator) -> Pair:
     """The unit sphere, encoded by two numbers."""
@@ -195,20 +188,14 @@ def autoenc_sphere(rng: Generator) -> Pair:
 
 
 # Section 6.4: divided into training, validation and test sets.
-_classification = partial(_of_paper, "classification")
-
-
 def _divided(X: Array, labels: IntArray, sizes: tuple[int, int, int]) -> Division:
     """The first samples are for training, the next for validation, the next for the test."""
     a, b, c = np.cumsum(sizes)
     return (X[:a], labels[:a]), (X[a:b], labels[a:b]), (X[b:c], labels[b:c])
 
 
-@_classification(
-    "two-circles",
-    "2-4-2-4-2",
-    (80, 400),
-    200_000,
+@_of_paper(
+    *("classification", "2-4-2-4-2", (80, 400), 200_000),
     "inside two circles of radius 0.39894 in [-1, 1]^2, or not",
 )
 def two_circles(rng: Generator) -> Division:
@@ -219,11 +206,8 @@ def two_circles(rng: Generator) -> Division:
     return _divided(x, inside.astype(np.int64), (400, 400, 400))
 
 
-@_classification(
-    "two-spirals",
-    "2-8-3-1-3-8-2",
-    (120, 1000),
-    2_000_000,
+@_of_paper(
+    *("classification", "2-8-3-1-3-8-2", (120, 1000), 2_000_000),
     "which of two intertwined spirals a point is on",
 )
 def two_spirals(rng: Generator) -> Division:
@@ -236,8 +220,9 @@ def two_spirals(rng: Generator) -> Division:
     return _divided(x[order], np.repeat([0, 1], 97)[order], (114, 40, 40))
 
 
-@_classification(
-    "digits", "16-8-3-10-10", (100, 1000), 300_000, "handwritten digits from eight pen positions"
+@_of_paper(
+    *("classification", "16-8-3-10-10", (100, 1000), 300_000),
+    "handwritten digits from eight pen positions",
 )
 def digits(rng: Generator) -> Division:
     """Handwritten digits: 3,000 random samples of the UCI pen-based set (paper-notes 20)."""

@@ -115,18 +115,15 @@ def read_shown(path: Path, header: bool | None = None, encoding: str | None = No
 
 def choose_inputs(model: Model, table: Table) -> Sequence[str]:
     """Names of the columns of a table that a model reads, in its order."""
-    wanted = model.encoding.names if model.encoding else model.feature_names
-    n, found = len(wanted) or model.topology.n_inputs, set(table.names)
-    if table.named or found.issuperset(wanted):
-        chosen = choose_columns(str(table.path), table.names, wanted)
-        if chosen:
-            return chosen
-    if len(table.names) != n:
+    chosen: Sequence[str] = ()
+    if table.named or {*table.names}.issuperset(model.columns):
+        chosen = choose_columns(str(table.path), table.names, model.columns)
+    if not chosen and len(table.names) != len(model.columns):
         raise ValueError(
-            f"{table.path} must have the {n} inputs of the model as columns, "
+            f"{table.path} must have the {len(model.columns)} inputs of the model as columns, "
             f"since one of them has no names, got {len(table.names)}."
         )
-    return table.names
+    return chosen or table.names
 
 
 def inputs_of(model: Model, table: Table, inputs: Sequence[str]) -> Array:

@@ -223,18 +223,16 @@ def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None)
 
 def _same_columns(given: dict[str, Any], table: Table, model: Model) -> None:
     """Targets and inputs are those of a model, as far as nothing else is said."""
-    wanted = model.encoding.names if model.encoding else model.feature_names
     if not given["targets"]:
-        taken = [*given["ignore"], *wanted]
+        taken = [*given["ignore"], *model.columns]
         left = [name for name in table.names if name not in taken]
-        if wanted and model.classes and len(left) > 1:  # it does not know what they are called
+        if model.classes and len(left) > 1:  # it does not know what they are called
             raise ValueError(f"--target must say which column holds the classes: {few(left)}.")
         given["targets"] = [*model.target_names] or default_targets(table, taken)
     given["like"] = model.encoding
     inputs = [name for name in table.names if name not in given["targets"]]
-    if wanted:
-        choose_columns(str(table.path), inputs, wanted)
-        given["ignore"] += [name for name in inputs if name not in {*wanted, *given["ignore"]}]
+    if chosen := choose_columns(str(table.path), inputs, model.columns):
+        given["ignore"] += [name for name in inputs if name not in {*chosen, *given["ignore"]}]
 
 
 def _changed(

@@ -223,20 +223,22 @@ class Encoding:
     def codes(self, table: Any) -> Array:
         """Codes (K, n) of the columns, as exported code takes them."""
         pairs = zip(self.columns, self._cells(table), strict=True)
-        found = [column.codes(cells) for column, cells in pairs]
-        new = {one.name: levels for one, (_, levels) in zip(self.columns, found, strict=True)}
-        if unseen := [f"{name} {few(some, SHOWN)}" for name, some in new.items() if some]:
+        found, new = zip(*(column.codes(cells) for column, cells in pairs), strict=True)
+        codes = np.column_stack(found)
+        lost = np.isnan(codes).any(axis=0)
+        levels = zip(self.columns, new, strict=True)
+        unseen = [f"{column.name} {few(some, SHOWN)}" for column, some in levels if some]
+        gaps = [c.name for c, gap in zip(self.columns, lost, strict=True) if gap and not c.missing]
+        if unseen:
             warnings.warn(
                 f"Rare, or not seen in training: {'; '.join(unseen)}; counted with the other "
                 "levels, or as the most frequent one where training had no others.",
                 stacklevel=4,
             )
-        codes = np.column_stack([codes for codes, _ in found])
-        pairs = zip(self.columns, np.isnan(codes).T, strict=True)
-        if gaps := [column.name for column, lost in pairs if lost.any() and not column.missing]:
+        if gaps:
             warnings.warn(
-                f"Missing values where training had none: {few(gaps, SHOWN)}; filled with "
-                "the median, or the most frequent level.",
+                f"Missing values where training had none: {few(gaps, SHOWN)}; filled with the "
+                "median, or the most frequent level.",
                 stacklevel=4,
             )
         return codes
@@ -255,18 +257,15 @@ class Encoding:
         return inputs
 
     def _cells(self, table: Any) -> list[Column]:
+        """The columns that are read."""
         n = len(self.columns)
         if labels := _labels_of(table):
             chosen = choose_columns("the table", labels, self.names) or labels
             columns = [plain(table[label]) for label in chosen]
         else:
             rows = [list(row) for row in table] if isinstance(table, Iterable) else []
-            cells = np.empty((len(rows), n), dtype=object)
-            if rows and {len(row) for row in rows} == {n}:
-                cells[:] = rows
-                columns = list(cells.T)
-            else:
-                columns = []
+            whole = bool(rows) and {len(row) for row in rows} == {n}
+            columns = [np.fromiter(cells, object) for cells in zip(*rows, strict=False)] * whole
         if len(columns) != n:
             raise ValueError(
                 f"X must be a frame, columns by name, or rows with the {n} cells of "

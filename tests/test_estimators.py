@@ -34,8 +34,8 @@ from symbreak.training import _last_step, _size, _trainer
 from symbreak.training._last_step import POLISH_SAMPLES, part_of, refitted
 
 ALL = (EvolvedMLPRegressor, EvolvedMLPClassifier, EvolvedAutoencoder)
-quickly = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-few_starts = pytest.mark.filterwarnings("ignore:The budget ended")
+#: Most fits here are too short to say that they have found the best network.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def table(n=80, seed=1):
@@ -56,12 +56,12 @@ def bits(estimator):
     return model.theta.tobytes() + model.output_weights.tobytes()
 
 
-@quickly
 @parametrize_with_checks([kind(alpha=0.01, max_evaluations=1_000) for kind in ALL])
 def test_they_pass_every_check_of_scikit_learn(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_a_fit_without_any_setting_predicts_in_raw_units():
     X, y, labels = table()
     unseen, truth, names = table(400, seed=2)
@@ -77,7 +77,6 @@ def test_a_fit_without_any_setting_predicts_in_raw_units():
     assert log_loss(names, classifier.predict_proba(unseen)) < 0.5
 
 
-@quickly
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 @pytest.mark.parametrize("output_shift", [True, False])
 def test_coefs_and_intercepts_reproduce_predictions_from_raw_inputs(activation, output_shift):
@@ -130,7 +129,6 @@ def test_jobs_and_the_cluster_of_a_joblib_backend_give_the_same_model():
     assert alone.confidence_.n_starts > 1
 
 
-@quickly
 @pytest.mark.parametrize("estimator", ALL)
 def test_weights_are_repetitions_and_the_order_of_samples_means_nothing(estimator):
     X, y, labels = table(40)
@@ -145,7 +143,6 @@ def test_weights_are_repetitions_and_the_order_of_samples_means_nothing(estimato
     assert bits(weighted) != bits(estimator(**options).fit(X, y))
 
 
-@quickly
 def test_they_work_where_scikit_learn_uses_estimators():
     X, y, labels = table()
     model = make_pipeline(StandardScaler(), EvolvedMLPRegressor(max_evaluations=2_500))
@@ -162,7 +159,6 @@ def test_they_work_where_scikit_learn_uses_estimators():
     np.testing.assert_array_equal(copy.predict_proba(X), again.predict_proba(X))
 
 
-@quickly
 def test_frames_give_their_names_and_get_frames_back():
     X, y, _ = table()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -181,7 +177,6 @@ def test_frames_give_their_names_and_get_frames_back():
     ]
 
 
-@quickly
 @pytest.mark.parametrize("kind", ["text", "integers", "booleans", "objects", "boolean objects"])
 def test_labels_may_be_of_any_kind(kind, tmp_path):
     X, y, labels = table()
@@ -209,7 +204,6 @@ def test_dates_are_no_classes(unit):
         EvolvedMLPClassifier().fit(X, days)
 
 
-@few_starts
 def test_an_autoencoder_goes_through_its_narrowest_layer_and_back():
     t = np.random.default_rng(0).uniform(0, 3, size=200)
     X = np.column_stack([np.cos(t), np.sin(t), 100 * t])
@@ -224,7 +218,6 @@ def test_an_autoencoder_goes_through_its_narrowest_layer_and_back():
         model.inverse_transform(np.zeros((3, 2)))
 
 
-@quickly
 def test_a_code_is_shorter_than_its_inputs_unless_it_is_asked_for():
     X = np.random.default_rng(0).normal(size=(60, 8))
     for n_inputs, n_features in ((1, 1), (2, 1), (4, 3), (5, 4), (8, 5)):
@@ -237,7 +230,6 @@ def test_a_code_is_shorter_than_its_inputs_unless_it_is_asked_for():
     assert model.model_.topology.hidden == (5,)
 
 
-@quickly
 def test_early_stopping_keeps_what_is_best_on_samples_held_out(monkeypatch):
     X, y, labels = table()
     problems = []
@@ -271,7 +263,6 @@ def test_a_class_that_is_held_out_altogether_is_refused():
         fitted(EvolvedMLPClassifier, X, y, **options)
 
 
-@quickly
 def test_a_fit_that_fails_leaves_no_network_of_an_earlier_one():
     X, _, labels = table()
     network = fitted(EvolvedMLPClassifier, X, labels, alpha=0.1, max_evaluations=400)
@@ -283,7 +274,6 @@ def test_a_fit_that_fails_leaves_no_network_of_an_earlier_one():
             getattr(network, wanted)(X)
 
 
-@quickly
 def test_a_warm_start_begins_where_the_last_fit_ended():
     X, y, labels = table()
     options = {"hidden_layer_sizes": 5, "alpha": 0.1}
@@ -318,7 +308,6 @@ def test_warnings_are_those_of_scikit_learn():
         EvolvedMLPRegressor().predict(X)
 
 
-@few_starts
 def test_a_network_that_says_the_same_of_everything_says_so():
     rng = np.random.default_rng(0)
     X, noise = rng.normal(size=(50, 3)), rng.normal(size=50)
@@ -347,7 +336,6 @@ def test_ctrl_c_keeps_the_best_so_far_with_a_warning():
     ("estimator", "last"),
     [(EvolvedMLPRegressor, "with_validated_ridge"), (EvolvedMLPClassifier, "with_probabilities")],
 )
-@few_starts
 def test_ctrl_c_while_ridges_compete_keeps_the_best_and_a_second_one_stops(
     estimator, last, monkeypatch
 ):
@@ -395,7 +383,6 @@ def test_bad_data_are_refused_in_the_words_of_scikit_learn(ours, theirs, bad):
     assert messages[0] == messages[1]
 
 
-@quickly
 @pytest.mark.parametrize("estimator", ALL)
 def test_dates_are_no_numbers_and_are_refused_with_their_column(estimator):
     X, y, labels = table()
@@ -424,7 +411,6 @@ def raw_frame():
     return pd.DataFrame(columns).astype({"grade": "category"}), y
 
 
-@quickly
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_levels_booleans_dates_and_gaps_of_frames_are_inputs(kind):
     frame, y = raw_frame()
@@ -449,7 +435,6 @@ def test_levels_booleans_dates_and_gaps_of_frames_are_inputs(kind):
     assert model.score(more, y) > 0.7
 
 
-@quickly
 def test_missing_values_are_filled_unless_all_columns_must_be_numbers():
     X, y, _ = table()
     gaps = np.where(X > 1001, np.nan, X)
@@ -462,7 +447,6 @@ def test_missing_values_are_filled_unless_all_columns_must_be_numbers():
             EvolvedMLPRegressor(categorical_features=None).fit(data, y)
 
 
-@quickly
 @pytest.mark.parametrize("chosen", [[0], ["a"], [True, False]])
 def test_columns_can_be_named_as_levels(chosen):
     zone = np.arange(60.0) % 3
@@ -497,7 +481,6 @@ def test_bad_settings_are_refused_in_the_words_of_scikit_learn(setting):
 
 @pytest.mark.parametrize("y", [np.zeros(30), np.arange(30.0)])
 @pytest.mark.parametrize("n", [1, 2, 3, 30])
-@quickly
 def test_few_samples_and_constant_targets_give_a_model(n, y):
     X = table(30)[0]
     model = fitted(EvolvedMLPRegressor, X[:n], y[:n], max_evaluations=2_500)
@@ -506,7 +489,6 @@ def test_few_samples_and_constant_targets_give_a_model(n, y):
         np.testing.assert_allclose(model.predict(X[:n]), y[:n], atol=0.5)
 
 
-@quickly
 def test_many_samples_are_searched_in_part_and_fitted_by_all(monkeypatch):
     X, y, labels = table(30_000)
     seen = []
@@ -533,8 +515,7 @@ def test_an_output_layer_and_its_loss_are_those_of_all_weighted_samples(monkeypa
     X, y, _ = table(300)
     weights = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
     model = EvolvedMLPRegressor(max_evaluations=2_000, alpha=0.5, random_state=0)
-    with warnings.catch_warnings(action="ignore"):
-        model.fit(X, y, sample_weight=weights)
+    model.fit(X, y, sample_weight=weights)
     problem = model._problem((X, y[:, None].copy(), weights), None, ())
     monkeypatch.setattr(_last_step, "CHUNK", 70)
     again = refitted(model.model_, problem, 0.5)
@@ -563,9 +544,7 @@ WAVE = np.sin(3 * LINE[:, 0])
 
 
 def quick(estimator, *data, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return estimator(**SMALL).fit(*data, **options)
+    return estimator(**SMALL).fit(*data, **options)
 
 
 def test_masked_entries_and_integers_that_are_no_floats_are_refused_in_words():

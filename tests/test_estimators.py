@@ -547,19 +547,15 @@ def quick(estimator, *data, **options):
     return estimator(**SMALL).fit(*data, **options)
 
 
-def test_masked_entries_and_integers_that_are_no_floats_are_refused_in_words():
+def test_masked_entries_are_refused():
     fitted, hidden = quick(EvolvedMLPRegressor, LINE, WAVE), WAVE > 0.5
     masked = np.ma.masked_array(LINE, mask=hidden[:, None])
-    huge, ones = [10**400, *range(39)], np.ma.masked_array(np.ones(40), mask=hidden)
+    ones = np.ma.masked_array(np.ones(40), mask=hidden)
     for call, message in (
         (lambda: quick(EvolvedMLPRegressor, masked, WAVE), "X has masked entries; remove or fill"),
         (lambda: fitted.predict(masked), "X has masked entries"),
         (lambda: quick(EvolvedMLPRegressor, LINE, 2 * ones), "y has masked entries"),
         (lambda: quick(EvolvedMLPRegressor, LINE, WAVE, sample_weight=ones), "_weight has masked"),
-        (lambda: quick(EvolvedMLPRegressor, [[x] for x in huge], WAVE), r"below 1\.8e308"),
-        (lambda: quick(EvolvedMLPRegressor, LINE, huge), r"below 1\.8e308"),
-        (lambda: quick(EvolvedMLPRegressor, LINE, WAVE, sample_weight=huge), r"below 1\.8e308"),
-        (lambda: fitted.predict([[x] for x in huge]), r"below 1\.8e308"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

@@ -165,11 +165,8 @@ class EvolvedNetwork(BaseEstimator):
             check = check_X_y if y else check_array
             return check(encoded, *y, dtype=np.float64, estimator=self, **options)
         check_columns("X", X)
-        try:
-            with np.errstate(invalid="ignore"):  # in its sums of large numbers
-                return validate_data(self, X, *y, dtype=np.float64, **options)
-        except OverflowError:
-            raise ValueError("X and y must be below 1.8e308 in magnitude; rescale them.") from None
+        with np.errstate(invalid="ignore"):  # in its sums of large numbers
+            return validate_data(self, X, *y, dtype=np.float64, **options)
 
     def _counting_samples(
         self, X: Array, y: NDArray[Any], sample_weight: Any, names: Names = ()
@@ -394,13 +391,8 @@ def _chosen(columns: Any, names: Names) -> list[str]:
 
 def _weights(X: Array, sample_weight: Any) -> Array:
     """How much samples (K,) count, some of them nothing."""
-    if isinstance(sample_weight, complex):  # others are refused below
-        raise ValueError("Complex data not supported: sample_weight must be real numbers.")
     check_unmasked("sample_weight", sample_weight)
-    try:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    except OverflowError:
-        raise ValueError("sample_weight must be below 1.8e308; rescale it.") from None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if MAX_MAGNITUDE < weights.max() < np.inf:  # or their sum would overflow
         weights = weights / weights.max()
     if not (weights > 0).any():

@@ -128,10 +128,7 @@ def _read_parquet(path: Path) -> Table:
         check_size(path, 8 * facts.metadata.num_rows * len(facts.schema_arrow))
         whole = facts.read()
         whole.validate(full=True)
-        try:
-            frame = whole.to_pandas()
-        except Exception:  # what it says of an index may be anything
-            frame = whole.replace_schema_metadata().to_pandas()
+        frame = whole.to_pandas()
         frame = frame.reset_index([name for name in frame.index.names if name is not None])
     if frame.empty:
         raise ValueError(f"{path} has no samples.")

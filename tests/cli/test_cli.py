@@ -1,6 +1,5 @@
 """The command line in real processes."""
 
-import itertools
 import os
 import pty
 import signal
@@ -114,31 +113,6 @@ def test_a_missing_extra_is_named(tmp_path):
     assert result.returncode == 1
     assert "pip install 'symbreak[report]'" in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
-
-
-def saved_network(path, rng, sizes=(3, 5, 2)):
-    weights = [rng.normal(size=pair) for pair in itertools.pairwise(sizes)]
-    shifts = [rng.normal(size=n) for n in sizes[1:]]
-    np.savez(path, *weights, *shifts)
-    return weights, shifts
-
-
-def test_compare_brings_a_saved_network_near_to_another(tmp_path):
-    rng = np.random.default_rng(0)
-    weights, shifts = saved_network(tmp_path / "b.npz", rng)
-    order = rng.permutation(5)
-    hidden = [-weights[0][:, order], -weights[1][order]]
-    np.savez(tmp_path / "a.npz", *hidden, -shifts[0][order], shifts[1])
-    options = ("--activation", "tanh", "--out", tmp_path / "aligned")
-    result = symbreak_here("compare", tmp_path / "b.npz", tmp_path / "a.npz", *options)
-    assert result.returncode == 0, result.stderr
-    text = " ".join(result.stdout.split())
-    assert "0 after (the nearest replica to b.npz)" in text
-    places = " ".join(f"-{j + 1}" for j in np.argsort(order))
-    assert f"neurons {places} stand for 1 to 5; least agreement 1.00" in text
-    with np.load(tmp_path / "aligned/a.npz") as found, np.load(tmp_path / "b.npz") as expected:
-        assert found.files == expected.files
-        assert all(np.array_equal(found[name], expected[name]) for name in found.files)
 
 
 @pytest.mark.parametrize(

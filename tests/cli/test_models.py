@@ -455,6 +455,13 @@ def test_compare_brings_a_saved_model_near_to_another(folder):
     assert np.array_equal(aligned.theta, model.theta)
     assert np.array_equal(aligned.output_weights, model.output_weights)
     assert np.array_equal(Model.load(out / "house.json").theta, model.theta)
+    for name, one in (("a", model), ("b", moved)):
+        (rows,), V = one.topology.layers(one.theta), one.output_weights
+        np.savez(folder / f"{name}.npz", rows[:, :-1].T, V[:-1], rows[:, -1], V[-1])
+    files = (folder / "a.npz", folder / "b.npz")
+    run("compare", *files, "--activation", "tanh", "--out", out)
+    with np.load(out / "b.npz") as found, np.load(files[0]) as expected:
+        assert all(np.array_equal(found[name], expected[name]) for name in expected.files)
     np.savez(folder / "house.npz", np.eye(2))
     for others, message in (
         (("kind.json",), "networks must be of the same sizes and symmetries"),

@@ -7,7 +7,6 @@ that neither the driver nor an executor ever holds the whole study.
 
 from __future__ import annotations
 
-import hashlib
 import signal
 import time
 from collections import Counter
@@ -15,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
@@ -25,7 +23,6 @@ from symbreak._support.workers import WorkerDiedError
 from symbreak.experiments._run import (
     CheckpointError,
     ExecutorError,
-    Files,
     Outcome,
     describe_here,
     run_slice,
@@ -166,15 +163,10 @@ class Driver:
         self._on_run(Update(run, "restarted"))
 
     def _submit(
-        self,
-        runs: Sequence[RunSpec],
-        *,
-        alone: bool = False,
-        state: State | None = None,
-        files: Files | None = None,
+        self, runs: Sequence[RunSpec], *, alone: bool = False, state: State | None = None
     ) -> None:
         jobs = [(run, state or self._checkpoint_of(run)) for run in runs]
-        arguments = (jobs, self._slice_seconds, describe_here(), self._imports, files)
+        arguments = (jobs, self._slice_seconds, describe_here(), self._imports)
         try:
             future = self._executor.submit(run_slice, *arguments)
         except Exception as error:
@@ -226,9 +218,6 @@ class Driver:
                 f"out; {'start again to go on' if self._begun else 'nothing was run'}."
             )
         self._note(run, outcome)
-        if status == "lacking":
-            self._send_file(run, alone)
-            return
         if status == "restarted":
             self._restart(run)
         else:
@@ -252,16 +241,6 @@ class Driver:
                 f"this machine ({describe_here()['cpu']}): results may differ in rounding. Every "
                 "record says which made it."
             )
-
-    def _send_file(self, run: RunSpec, alone: bool) -> None:
-        """Hand out a run again with its data file, for a worker that does not see this disk."""
-        assert run.data_file is not None
-        path, digest = Path(run.data_file.path), run.data_file.digest
-        content = path.read_bytes() if path.is_file() else b""
-        if hashlib.sha256(content).hexdigest() == digest:
-            self._submit([run], alone=alone, files={digest: content})
-        else:
-            self._fail(run, f"the data file {path.name} was changed or removed; start again.")
 
     def _handle_loss(self, its: _Slice, error: BaseException) -> None:
         """A slice came to nothing: a worker died, or the executor fails."""

@@ -6,19 +6,14 @@ nothing in a worker that could be lost but the slice under way.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import platform
-import shutil
-import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]  # numba's
@@ -27,7 +22,7 @@ from symbreak._support.blas import blas_in_words, one_blas_thread
 from symbreak._support.checks import check_kind, check_real, shown
 from symbreak._support.state import State
 from symbreak.control import CONTROL
-from symbreak.experiments._spec import NUMERICS_VERSION, DataFileError, Facts, RunSpec
+from symbreak.experiments._spec import NUMERICS_VERSION, Facts, RunSpec
 from symbreak.methods import is_built_in_method
 from symbreak.problems._registry import is_built_in_problem
 from symbreak.training import Run, RunRecord
@@ -35,12 +30,6 @@ from symbreak.training._record import versions
 
 #: What must be the same everywhere, since results depend on it.
 NEEDED = ("symbreak", "numerics", "python", "numpy", "scipy", "numba")
-
-#: Data files that a run may need, by digest: what a driver sends to who does not see its disk.
-Files = Mapping[str, bytes]
-
-#: Where those lie that this process got.
-_received: dict[str, str] = {}
 
 
 class ExecutorError(RuntimeError):
@@ -99,11 +88,11 @@ class Outcome(NamedTuple):
     """What a slice brought of a run.
 
     ``status`` is finished, with a record; running, with a state; failed, with the traceback;
-    restarted, since the checkpoint was no good; lacking, since the data file is not there; or
-    refused, since this worker is not what the driver needs.
+    restarted, since the checkpoint was no good; or refused, since this worker is not what the
+    driver needs.
     """
 
-    status: Literal["finished", "running", "failed", "restarted", "lacking", "refused"]
+    status: Literal["finished", "running", "failed", "restarted", "refused"]
     record: RunRecord | None = None
     facts: Facts | None = None
     state: State | None = None
@@ -119,7 +108,6 @@ def run_slice(
     seconds: float,
     needed: Mapping[str, str],
     imports: Sequence[str] = (),
-    files: Files | None = None,
 ) -> list[Outcome]:
     """Go on with runs, one after the other, for some seconds together.
 
@@ -128,7 +116,6 @@ def run_slice(
         seconds: When to stop, with a checkpoint.
         needed: What ``describe_here`` must say.
         imports: Modules that add methods and problems.
-        files: Data files, if the driver was told that they are lacking.
 
     Returns:
         An outcome for each run that was begun, in order: the first, and perhaps others.
@@ -141,25 +128,21 @@ def run_slice(
         started = time.monotonic()
         if outcomes and started >= end:
             break
-        outcome = _go_on(run, state, end, files)
+        outcome = _go_on(run, state, end)
         outcomes.append(outcome._replace(seconds=time.monotonic() - started))
-        if outcome.status == "lacking":
-            break  # one copy of a data file is enough
     return outcomes
 
 
-def _go_on(run: RunSpec, state: State | None, end: float, files: Files | None) -> Outcome:
+def _go_on(run: RunSpec, state: State | None, end: float) -> Outcome:
     cpu = describe_here()["cpu"]
     try:
-        if (found := _with_file(run, files)) is None:
-            return Outcome("lacking")
-        training = _advanced(found, state, end)
+        training = _advanced(run, state, end)
         told = training.record() if training.finished else training.progress
         outcome = Outcome("running", n_evaluations=told.n_evaluations, error=told.error, cpu=cpu)
         if not isinstance(told, RunRecord):
             return outcome._replace(state=training.state())
         record = replace(told, versions={**told.versions, "cpu": cpu})
-        return outcome._replace(status="finished", record=record, facts=found.facts())
+        return outcome._replace(status="finished", record=record, facts=run.facts())
     except CheckpointError:
         return Outcome("restarted")
     except (Exception, SystemExit):  # whatever a run does, it must not stop the others
@@ -192,25 +175,6 @@ def _differences(needed: Mapping[str, str], imports: Sequence[str]) -> str:
     except ValueError as error:
         return str(error)
     return ""
-
-
-def _with_file(run: RunSpec, files: Files | None) -> RunSpec | None:
-    """The run, with its data file where this process can read it; None if it cannot."""
-    if run.data_file is None:
-        return run
-    with suppress(DataFileError):
-        run.load_problem()
-        return run
-    digest = run.data_file.digest
-    if digest not in _received:
-        if files is None:
-            return None
-        folder = Path(tempfile.mkdtemp(prefix="symbreak-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        path = folder / Path(run.data_file.path).name
-        path.write_bytes(files[digest])
-        _received[digest] = str(path)
-    return replace(run, data_file=replace(run.data_file, path=_received[digest]))
 
 
 def import_modules(names: Sequence[str]) -> tuple[str, ...]:

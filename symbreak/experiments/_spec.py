@@ -61,10 +61,6 @@ _DISTINGUISHING = {
 _DECIMALS = 5
 
 
-class DataFileError(ValueError):
-    """A data file is not what it was when the study was read."""
-
-
 @dataclass(frozen=True)
 class DataFile:
     """A user's data file and how to read it; the digest makes sure that it stays the same."""
@@ -94,7 +90,10 @@ class DataFile:
         """The problem; refused if the file is not what it was when the study was read."""
         path = Path(self.path)
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != self.digest:
-            raise DataFileError(f"the data file {path.name} was changed or removed; start again.")
+            raise ValueError(
+                f"the data file {path} was changed or removed, or is not on this machine; bring it "
+                "back and start again."
+            )
         return read_problem(path, name=name, seed=seed, **json.loads(self.settings))
 
 

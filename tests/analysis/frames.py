@@ -76,22 +76,6 @@ def rates_frame(problem="sinc", methods=DE):
     return frame.assign(validation_error=frame["train_error"] / 2, test_error=0.25)
 
 
-def traces_frame(problem="sinc", methods=DE):
-    rows = [
-        (problem, method, r, 100 * (g + 1), 0.0 if method == "DE" else 1 / (g + 1))
-        for method in methods
-        for r in range(3)
-        for g in range(50)
-    ]
-    names = ["problem", "method", "repetition", "evaluations", "modified_share"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def ecdf_frame(methods=(*DE, *CMA)):
-    rows = [(m, at, at / 1000) for m in methods for at in (1, 10, 100, 1_000)]
-    return pd.DataFrame(rows, columns=["method", "evaluations", "share"])
-
-
 def summary_frame(problems=("sinc", "syn5"), methods=(*DE, *CMA)):
     rows = [
         {"problem": p, "method": m, "family": "CMA-ES" if m in CMA else "DE", "mean": 1.0 + i}

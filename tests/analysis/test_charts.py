@@ -1,7 +1,10 @@
 """Charts hold the rows they should, look alike, export, and survive odd input."""
 
+import dataclasses
 import functools
 import json
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,13 +15,13 @@ from symbreak.analysis import _charts as charts
 from symbreak.analysis import _style as style
 from symbreak.analysis._charts import N_POINTS, averaged, quartiles, until_the_end
 from symbreak.analysis._lineup import ROLE_STYLES, VARIANT_STYLES, Lineup, Member, styles_of
-from symbreak.analysis._statistics import Ranks
+from symbreak.analysis._statistics import ecdf
+from symbreak.experiments._frames import TABLE_OF
 from tests.analysis.frames import (
     CMA,
     DE,
     STYLES,
     curves_frame,
-    ecdf_frame,
     lineup_of,
     nodes,
     rates_frame,
@@ -27,46 +30,48 @@ from tests.analysis.frames import (
     styles,
     summary_frame,
     svg,
-    traces_frame,
 )
+from tests.analysis.test_tables import read
 
 EVIL = "<script>alert(1)</script>"
-ODD = (EVIL, 'it\'s "odd"\n', "a.b[0]\\", '\\" + 1')
+ODD = (EVIL, 'it\'s "odd"\n', 'a.b[0]\\" + 1\\')
 CURVES = ["convergence", "part", "modified", "spread", "ecdf"]
 NAMES = [*CURVES, "box", "relative", "ranks"]
 
 
-def spread_frame(problem="sinc", methods=DE):
-    frame = traces_frame(problem, methods).rename(columns={"modified_share": "conventions"})
-    return frame.assign(conventions=1 + 99 * frame["conventions"])
+@functools.cache
+def golden():
+    """Results of the committed store."""
+    with tempfile.TemporaryDirectory() as folder:
+        return read(Path(folder))
 
 
-def made_of(change, problem="sinc", methods=DE, drawn="sinc"):
-    """A chart of every kind, by name, of frames that ``change`` has changed."""
-    runs, chosen, lineup = change(runs_frame(problem, methods)), styles(methods), lineup_of(methods)
-    table = summary_frame((problem,), methods)
-    ranks = Ranks(table.rename(columns={"mean": "rank"}), 2, 0.01, 1.0)
-    frames = [
-        change(make(problem, methods))
-        for make in (curves_frame, rates_frame, traces_frame, spread_frame)
-    ]
-    curves, rates, traces, spread = frames
-    return {
-        "convergence": charts.convergence_chart(curves, drawn, chosen),
-        "part": charts.part_chart(rates, runs, drawn, chosen, "train_error"),
-        "modified": charts.modified_chart(traces, drawn, chosen),
-        "spread": charts.spread_chart(spread, drawn, chosen),
-        "ecdf": charts.ecdf_chart(change(ecdf_frame(methods)), chosen),
-        "box": charts.box_chart(runs, drawn, chosen),
-        "relative": charts.relative_chart(change(table), lineup),
-        "ranks": charts.rank_chart(ranks, chosen),
+def made_of(results, problem="two-circles"):
+    """A chart of every kind, by name."""
+    chosen, runs = results.styles("DE"), results.runs
+    made = {
+        "convergence": charts.convergence_chart(results.curves, problem, chosen),
+        "part": charts.part_chart(results.part_errors, runs, problem, chosen, "train_error"),
+        "modified": charts.modified_chart(results.traces, problem, chosen),
+        "spread": charts.spread_chart(results.spread, problem, chosen),
+        "ecdf": charts.ecdf_chart(ecdf(results.hits), chosen),
+        "box": charts.box_chart(runs, problem, chosen),
+        "relative": charts.relative_chart(results.summary, results.lineup),
     }
+    styles = styles_of(results.lineup)
+    return made | ({"ranks": charts.rank_chart(results.ranks, styles)} if results.ranks else {})
+
+
+def changed(change):
+    """Results whose frames are changed."""
+    frames = {name: change(getattr(golden(), name)) for name in TABLE_OF}
+    return dataclasses.replace(golden(), **frames, lineup=Lineup.of(frames["runs"]))
 
 
 @functools.cache
 def usual():
     """Charts of usual frames, and what they look like."""
-    made = made_of(lambda frame: frame)
+    made = made_of(golden())
     return {name: (chart.to_dict(), svg(chart)) for name, chart in made.items()}  # validates
 
 
@@ -120,16 +125,13 @@ def test_shares_are_averaged_between_two_points():
     assert data["modified_share"].iloc[-1] == pytest.approx(0.5, abs=0.01)
 
 
-def test_the_spread_chart_shows_conventions_down_to_one():
-    rows = rows_of(charts.spread_chart(spread_frame(), "sinc", styles()), "median")
+def test_only_methods_that_modify_are_among_those_and_conventions_are_one_or_more():
+    results = golden()
+    shown = charts.modified_chart(results.traces, "syn5", results.styles("DE"))
+    assert set(rows_of(shown, "median")["method"]) == {"DE-INV-SB", "DE-SB"}
+    rows = rows_of(charts.spread_chart(results.spread, "syn5", results.styles("DE")), "median")
     assert set(rows["method"]) == set(DE)
-    assert rows.query("method == 'DE'")["median"].tolist() == [1.0] * sum(rows["method"] == "DE")
-    assert rows.query("method == 'DE-SB'")["median"].iloc[0] == 100
-
-
-def test_methods_that_modify_nothing_are_not_among_those_that_do():
-    rows = rows_of(charts.modified_chart(traces_frame(), "sinc", styles()), "median")
-    assert set(rows["method"]) == {"DE-INV-SB", "DE-SB"}
+    assert (rows["median"] >= 1).all()
 
 
 def test_a_box_chart_has_a_point_for_each_finite_run_and_they_do_not_cover_each_other():
@@ -171,7 +173,8 @@ def test_errors_on_parts_of_the_data_have_one_scale_and_are_shares_in_classifica
 
 
 def test_the_switch_between_log_and_linear_moves_the_lines_and_the_ticks():
-    spec, logarithmic = usual()["convergence"]
+    chart = charts.convergence_chart(curves_frame(), "sinc", styles())
+    spec, logarithmic = chart.to_dict(), svg(chart)
     params = [{**p, "value": False} if p["name"] == "logarithmic" else p for p in spec["params"]]
     linear = vl_convert.vegalite_to_svg({**spec, "params": params})
     for label, picture, other in ((">0.3<", logarithmic, linear), (">0<", linear, logarithmic)):
@@ -283,25 +286,23 @@ def test_every_chart_exports_with_a_transparent_background(name):
 
 
 def test_odd_names_are_shown_as_they_are():
-    made = made_of(lambda frame: frame, EVIL, ODD, EVIL)
+    names = dict(zip((*DE, "two-circles"), (*ODD, EVIL), strict=True))
+    made = made_of(changed(lambda f: f.replace({"method": names, "problem": names})), EVIL)
     for name in NAMES:
         picture = svg(made[name])
         assert "<script" not in picture, name
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in picture, name
         if name in CURVES:
-            assert picture.count("stroke-dasharray") >= len(ODD), name  # all lines are drawn
+            n = len(ODD) - (name == "modified")  # the plain method modifies nothing
+            assert picture.count("stroke-dasharray") >= n, name  # all lines are drawn
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [(lambda f: f.iloc[:0], "sinc"), (lambda f: f, "syn5")],
-)
-def test_without_rows_a_chart_says_so(change, problem):
-    made = made_of(change, drawn=problem)
-    del made["ranks"]  # there are none
-    for name, chart in made.items():
-        if problem == "sinc" or name in ("convergence", "part", "modified", "spread", "box"):
-            assert "nothing to draw yet" in json.dumps(chart.to_dict()), name
+def test_without_rows_a_chart_says_so():
+    nothing, elsewhere = made_of(changed(lambda frame: frame.iloc[:0])), made_of(golden(), "sinc")
+    for name, chart in nothing.items():
+        assert "nothing to draw yet" in json.dumps(chart.to_dict()), name
+        if name not in ("ecdf", "relative"):
+            assert "nothing to draw yet" in json.dumps(elsewhere[name].to_dict()), name
 
 
 def test_errors_are_multiples_of_the_smallest_of_all_families():

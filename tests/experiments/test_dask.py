@@ -1,7 +1,6 @@
 """Studies on a Dask cluster of real processes, which are killed at awkward moments."""
 
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -19,7 +18,6 @@ from symbreak import load_problem, train
 from symbreak.estimators import EvolvedMLPRegressor
 from symbreak.experiments import ExecutorError, Store, StudySpec, run_study
 from symbreak.experiments._dask import connect, is_exposed
-from tests.cli.shell import symbreak_here
 from tests.experiments.dask_processes import SLICE, DaskProcesses, start_on_cluster
 from tests.experiments.processes import (
     DEADLINE,
@@ -149,34 +147,16 @@ def test_starts_of_estimators_and_the_trainer_go_to_a_cluster_and_change_nothing
     assert there.model.to_json() == record.model.to_json()
 
 
-# A worker that does not see the disk of the driver, and takes its own CPU for another one.
-BLIND = """
-import os.path
-from pathlib import Path
-from symbreak.experiments import _run
-_run._cpu = lambda: "another one"
-Path.is_file = lambda path: os.path.isfile(path) and "/symbreak-" in str(path)
-"""
+OTHER_CPU = "from symbreak.experiments import _run\n_run._cpu = lambda: 'other'\n"
 
 
-def test_data_files_travel_to_who_does_not_see_them_and_another_cpu_is_said(tmp_path):
-    table = tmp_path / "mine.csv"
-    table.write_text("x,y\n" + "".join(f"{i},{i * i % 7}\n" for i in range(30)))
-    spec = StudySpec.parse(
-        'problems = ["mine"]\nmethods = ["DE-SB"]\nrepetitions = 4\ndata = "redrawn"\n'
-        'budgets.mine = 400\ndata_file.mine = { file = "mine.csv", test = 0.2 }',
-        folder=tmp_path,
-    )
-    run_study(spec, tmp_path / "local.db", workers=1)
-    path = tmp_path / "a.db"
-    with DaskProcesses(tmp_path) as blind:
-        blind.add_worker(preload=BLIND)
-        with pytest.warns(UserWarning, match=r"another CPU .*\(another one\)"):
-            result = run_study(spec, path, executor=blind.address)
-    assert result == (4, 0, False)
-    assert results(path) == results(tmp_path / "local.db")
+def test_another_cpu_is_said(study, fragile, tmp_path):
+    fragile.add_worker(preload=OTHER_CPU)
+    spec, path = StudySpec.load(study, methods=["DE-SB"]), tmp_path / "a.db"
+    with pytest.warns(UserWarning, match=r"another CPU .*\(other\)"):
+        assert run_study(spec, path, executor=fragile.address) == (3, 0, False)
     with Store(path) as store:
-        assert json.loads(store.runs().versions[0])["cpu"] == "another one"
+        assert json.loads(store.runs().versions[0])["cpu"] == "other"
 
 
 def test_lost_workers_cost_a_slice_and_late_ones_are_used(study, local, fragile, tmp_path):
@@ -256,11 +236,11 @@ def test_a_lost_scheduler_is_said_and_a_second_start_finishes(study, local, frag
 KILLER = """
 import os, signal
 from symbreak.experiments import _run
-def deadly(run, files):
+def deadly(run, *rest):
     if (run.method, run.repetition) == ("DE-SB", 1):
         os.kill(os.getpid(), signal.SIGKILL)
-    return run
-_run._with_file = deadly
+    return alive(run, *rest)
+alive, _run._go_on = _run._go_on, deadly
 """
 
 
@@ -355,15 +335,13 @@ def test_what_others_could_listen_to_is_known(address, exposed):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--cluster", "scheduler"], "a cluster is the address of its scheduler, such as"),
-        (["--cluster", "tcp://x:1", "--workers", "2"], "workers are those of this machine"),
+        ({"executor": "scheduler"}, "a cluster is the address of its scheduler, such as"),
+        ({"executor": "tcp://x:1", "workers": 2}, "workers are those of this machine"),
     ],
 )
-def test_bad_options_are_refused(study, tmp_path, monkeypatch, options, message):
-    monkeypatch.setattr(logging, "disable", lambda level: None)  # would be for all that follows
-    done = symbreak_here("study", study, *options, "--store", tmp_path / "a.db")
-    assert done.returncode == 2
-    assert message in " ".join(done.stderr.split())
+def test_bad_options_are_refused(study, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        run_study(study, tmp_path / "a.db", **options)
 
 
 @pytest.mark.parametrize("content", ["", "no JSON", "[]", '{"address": 1}', "[" * 100_000])

@@ -261,11 +261,6 @@ class EvolvedNetwork(BaseEstimator):
             random_state=seed,
             stratify=y if self._task == "classification" else None,
         )
-        if self._task == "classification" and len(lost := np.setdiff1d(y, parts[2])):
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction} leaves no sample of class "
-                f"{lost.tolist()[0]!r} to learn from; make it smaller, or add samples."
-            )
         return tuple(parts[::2]), tuple(parts[1::2])
 
     def _problem(self, samples: Samples, validation: Samples | None, names: Names) -> Problem:

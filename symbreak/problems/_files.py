@@ -18,12 +18,11 @@ from symbreak._support.checks import (
     shown,
 )
 from symbreak._support.random import stream
-from symbreak._support.words import few
 from symbreak.problems._data import warn_of_outliers
 from symbreak.problems._encoding import Encoding
 from symbreak.problems._problem import Problem, Task
 from symbreak.problems._readers import read_table
-from symbreak.problems._tables import SHOWN, Table, check_known, is_number, kind_of
+from symbreak.problems._tables import Table, check_known, is_number, kind_of
 
 #: Integers with more different values than this are measured or counted, not classes.
 MAX_CLASSES = 20
@@ -229,9 +228,8 @@ def divide(
     shuffled = stream(seed, "division").permutation(n_rows)
     codes, quotas = np.zeros(n_rows, dtype=np.intp), sizes[None]
     if labels is not None and sizes[0] < n_rows:
-        classes, codes = np.unique(labels, return_inverse=True)
+        codes = np.unique(labels, return_inverse=True)[1]
         quotas = class_quotas(np.bincount(codes), sizes)
-        _check_training(classes, quotas)
     by_class = np.argsort(codes[shuffled], kind="stable")
     part = np.empty(n_rows, dtype=np.intp)
     part[by_class] = np.repeat(np.tile(np.arange(len(PARTS)), len(quotas)), quotas.ravel())
@@ -262,8 +260,7 @@ def _part_sizes(n_rows: int, validation: float, test: float) -> IntArray:
     for part, share, size in zip(PARTS[1:], shares, sizes, strict=True):
         if share and not size:
             raise ValueError(
-                f"{part} must be a share that gives at least one row, got {share:g} of {n_rows}; "
-                f"this share needs {np.floor(0.5 / share) + 1:.15g} rows."
+                f"{part} must be a share that gives at least one row, got {share:g} of {n_rows}."
             )
     n_train = n_rows - sum(sizes)
     if n_train < MIN_TRAINING:
@@ -275,13 +272,3 @@ def _part_sizes(n_rows: int, validation: float, test: float) -> IntArray:
             )
         raise ValueError(f"a network needs at least {MIN_TRAINING} rows for training, {found}")
     return np.array([n_train, *sizes])
-
-
-def _check_training(classes: NDArray[Any], quotas: IntArray) -> None:
-    """Raise if the training part lacks a class."""
-    if lost := [str(label) for label in classes[quotas[:, 0] == 0]]:
-        raise ValueError(
-            "training needs rows of every class, but validation and test take all that there are "
-            f"of {few(lost, SHOWN)}; take smaller shares, add rows of these, or leave them "
-            "out."
-        )

@@ -380,7 +380,10 @@ def _known_labels(part: str, y: np.ndarray, labels: np.ndarray) -> np.ndarray:
         raise ValueError(f"classification needs at least two classes, got {len(labels)}.")
     if not np.isin(y, labels).all():
         strange = sorted({str(label) for label in y[~np.isin(y, labels)]})
-        raise ValueError(f"{part} y has labels that the training set lacks: {', '.join(strange)}.")
+        raise ValueError(
+            f"{part} y has labels that the training set lacks: {', '.join(strange)}. Take smaller "
+            "shares, or leave them out."
+        )
     return y
 
 

@@ -35,9 +35,9 @@ def test_classes_are_shuffled_within_the_parts():
 @pytest.mark.parametrize(
     ("n_rows", "validation", "test", "message"),
     [
-        (2, 0, 0.2, "test must be a share .* one row, got 0.2 of 2; this share needs 3 rows"),
-        (50, 0.01, 0, "validation must be a share .* got 0.01 of 50; this share needs 51 rows"),
-        (9, 0, 1e-300, r"this share needs 5e\+299 rows"),
+        (2, 0, 0.2, "test must be a share .* one row, got 0.2 of 2"),
+        (50, 0.01, 0, "validation must be a share .* got 0.01 of 50"),
+        (9, 0, 1e-300, "test must be a share .* got 1e-300 of 9"),
         (4, 0, 0, "at least 5 rows for training, got 4"),
         (3, 0, 0.2, "at least 5 rows for training, .* shares 0 and 0.2 of 3, leave 2; take small"),
         (11, 0.5, 0.5, "shares 0.5 and 0.5 of 11, leave 0"),  # 6 and 6
@@ -47,19 +47,3 @@ def test_classes_are_shuffled_within_the_parts():
 def test_too_few_rows_are_refused_with_what_they_need(n_rows, validation, test, message):
     with pytest.raises(ValueError, match=message):
         divide(0, n_rows, validation, test)
-
-
-@given(st.integers(1, 1000))
-def test_as_many_rows_as_a_share_is_said_to_need_give_one(thousandths):
-    share = thousandths / 1000
-    with pytest.raises(ValueError, match=r"this share needs \d+ rows") as refused:
-        divide(0, 0, share, 0)
-    needed = int(str(refused.value).split()[-2])
-    assert round(share * needed) >= 1
-    assert round(share * (needed - 1)) == 0
-
-
-def test_a_class_that_would_not_be_trained_on_is_named():
-    labels = np.array(["a"] * 20 + ["b", "c", "d"])
-    with pytest.raises(ValueError, match=r"take all that there are of b, c; take smaller shares"):
-        divide(0, 23, 0.0, 0.75, labels)

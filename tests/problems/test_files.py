@@ -119,5 +119,11 @@ def test_a_table_of_a_few_rows_is_refused(tmp_path, task):
     path = flowers(tmp_path, ["1.5", "2.5", "3.5"])
     with pytest.raises(ValueError, match="at least 5 rows for training, got 3"):
         read_problem(path, name="a", task=task)
-    with pytest.raises(ValueError, match=r"test must be a share .* got 0.1 of 3; .* needs 6 rows"):
+    with pytest.raises(ValueError, match=r"test must be a share .* got 0.1 of 3"):
         read_problem(path, name="a", task=task, test=0.1)
+
+
+def test_a_class_that_would_not_be_trained_on_is_named(tmp_path):
+    path = flowers(tmp_path, ["x"] * 20 + ["y", "z"])
+    with pytest.raises(ValueError, match=r"test y has labels that the training set lacks: [yz]"):
+        read_problem(path, name="a", task="classification", test=0.75)

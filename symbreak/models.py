@@ -40,7 +40,7 @@ from symbreak._support.writing import write_text
 from symbreak.network import hidden_outputs, mean_square
 from symbreak.problems import Dataset, Scaling
 from symbreak.problems._encoding import Coded, Encoding
-from symbreak.problems._problem import Task, check_units, label_array
+from symbreak.problems._problem import Task, check_units, label_array, target_matrix
 from symbreak.topology import Topology, check_solved
 
 __all__ = ["Model"]
@@ -51,8 +51,6 @@ Output = Literal["linear", "tanh", "softmax"]
 
 #: Beyond a range by more than this part of it, inputs are far outside; and what is rounding.
 ROOM, ROUNDING = 0.1, 1e-9
-#: More names are not told.
-MAX_NAMES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,10 +239,9 @@ class Model:
         inputs = self.normalised_inputs(X)
         columns = np.flatnonzero(self._outside(inputs).any(axis=0))
         if len(columns):
-            names = ", ".join(self.columns[i] for i in columns[:MAX_NAMES])
+            names = few([self.columns[i] for i in columns])
             warnings.warn(
-                f"Far outside of what training saw, where the network guesses: {names}"
-                f"{' and others' if len(columns) > MAX_NAMES else ''}.",
+                f"Far outside of what training saw, where the network guesses: {names}.",
                 stacklevel=3,
             )
         return inputs, self._of_normalised(inputs)
@@ -292,19 +289,17 @@ class Model:
         Raises:
             ValueError: if they have nothing in common.
         """
-        ours, theirs = list(self.feature_names), list(names)
+        ours, theirs, n = list(self.feature_names), list(names), len(inputs.mean)
         if not ours or not theirs:  # as they stand
-            ours, theirs = (
-                [f"x{i + 1}" for i in range(len(s.mean))] for s in (self.inputs, inputs)
-            )
-            theirs = theirs if len(theirs) == len(ours) else []
+            ours = [f"x{i + 1}" for i in range(len(self.inputs.mean))]
+            theirs = ours if n == len(ours) else []
         new = [i for i, name in enumerate(theirs) if name in ours]
         old = [ours.index(theirs[i]) for i in new]
         if not new:
             raise ValueError(
                 f"the model has inputs {few(ours)}, none of which is among those of the data."
             )
-        layer, n = self.topology.layers(self.theta)[0], len(inputs.mean)
+        layer = self.topology.layers(self.theta)[0]
         scale, mean = self.inputs.scale[old], self.inputs.mean[old]
         first = np.zeros((len(layer), n + 1))
         first[:, new] = layer[:, old] * (inputs.scale[new] / scale)
@@ -353,9 +348,7 @@ class Model:
                     f"y must have labels like {self.classes[0]!r}, got {truth.dtype} values."
                 )
         else:
-            names = self.target_names if len(self.target_names) > 1 else ()  # one is no mistake
-            truth = check_vectors(take_columns("y", y, names), "(K,) or (K, q)", "y")
-            truth = as_matrix("y", truth[:, None] if truth.ndim == 1 else truth, "(K,) or (K, q)")
+            truth = target_matrix("y", y, self.target_names)
             check_magnitude("y", truth)
             predicted = self.outputs(X)
         if predicted.shape != truth.shape:

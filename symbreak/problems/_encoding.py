@@ -145,7 +145,6 @@ class Encoding:
     def __post_init__(self) -> None:
         if not self.features or len(set(self.names)) < len(self.columns):
             raise ValueError("an encoding must have different columns, at least one.")
-        check_width("the encoded table", len(self.features))
 
     @classmethod
     def learn(
@@ -184,7 +183,9 @@ class Encoding:
         if not learned:
             said = few([f"{name} {why}" for name, why in left_out.items()], SHOWN, "; ")
             raise ValueError(f"no column is left for the inputs: {said}.")
-        return cls(tuple(learned), left_out)
+        made = cls(tuple(learned), left_out)
+        check_width("the encoded table", len(made.features))
+        return made
 
     @property
     def names(self) -> tuple[str, ...]:

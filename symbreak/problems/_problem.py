@@ -328,10 +328,7 @@ def _samples(
         raise ValueError(f"{part} must be a pair (X, y), got {shown(given)}.")
     X = as_matrix(f"{part} X", take_columns(f"{part} X", given[0], names[0]))
     if labels is None:
-        wanted = names[1] if len(names[1]) > 1 else ()  # a single one cannot be mistaken
-        targets = take_columns(f"{part} y", given[1], wanted)
-        y = check_vectors(targets, "(K,) or (K, q)", f"{part} y")
-        y = as_matrix(f"{part} y", y[:, None] if y.ndim == 1 else y, "(K,) or (K, q)")
+        y = target_matrix(f"{part} y", given[1], names[1])
     else:
         y = _known_labels(part, label_array(f"{part} y", given[1]), labels)
     if len(X) != len(y):
@@ -340,6 +337,13 @@ def _samples(
         )
     weights = None if len(given) == 2 or given[2] is None else given[2]
     return X, y, None if weights is None else sample_weights(weights, len(X), part)
+
+
+def target_matrix(name: str, y: ArrayLike, names: Sequence[str]) -> Array:
+    """Targets (K, q) of an array (K,) or (K, q), or a frame; a single name cannot be mistaken."""
+    found = take_columns(name, y, names if len(names) > 1 else ())
+    values = check_vectors(found, "(K,) or (K, q)", name)
+    return as_matrix(name, values[:, None] if values.ndim == 1 else values, "(K,) or (K, q)")
 
 
 def _classes(y: ArrayLike) -> np.ndarray:

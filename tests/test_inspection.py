@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,7 +8,7 @@ from symbreak._activations import ACTIVATIONS
 from symbreak.estimators import EvolvedMLPRegressor
 from symbreak.inspection import N_POINTS, SEED, scores, sensitivity
 from symbreak.models import Model
-from symbreak.problems import Dataset, Problem, Scaling
+from symbreak.problems import Scaling
 from tests.papers import paper_problem
 from tests.test_export import random_model
 
@@ -69,25 +71,13 @@ def test_scores_are_in_units():
 
 @pytest.mark.parametrize("output", ["linear", "tanh"])
 def test_scores_heed_the_weights_of_samples(output):
-    rng = np.random.default_rng(0)
-    model = random_model("3-4-2", output=output)
-    X, weights = rng.normal(size=(50, 3)), rng.integers(1, 4, size=50).astype(float)
-    Y = np.eye(2)[rng.integers(0, 2, 50)] if model.classes else rng.normal(size=(50, 2))
-    classes = {"task": "classification", "classes": model.classes} if model.classes else {}
-    weighted, repeated = (
-        Problem(
-            *("a", model.topology, classes.get("task", "regression"), data),
-            inputs=model.inputs,
-            targets=model.targets,
-            classes=classes.get("classes", ()),
-        )
-        for data in (
-            Dataset(X, Y, weights),
-            Dataset(
-                np.repeat(X, weights.astype(int), axis=0), np.repeat(Y, weights.astype(int), axis=0)
-            ),
-        )
-    )
+    rng, model = np.random.default_rng(0), random_model("3-4-2", output=output)
+    X, counts = rng.normal(size=(50, 3)), rng.integers(1, 4, size=50)
+    y = rng.choice(model.classes, 50) if model.classes else rng.normal(size=(50, 2))
+    weighted = paper_problem(X, y, weights=counts, task=model.task)
+    again = (np.repeat(values, counts, axis=0) for values in (X, y))
+    repeated = paper_problem(*again, task=model.task)
+    model = replace(model, inputs=weighted.inputs, targets=weighted.targets)
     one, other = (scores(model, problem)["training"] for problem in (weighted, repeated))
     assert one.error == pytest.approx(model.error_on(weighted.train), rel=1e-12)
     for name in ("error", "rmse", "r2"):

@@ -34,6 +34,9 @@ from symbreak._polish import _products as products
 from symbreak._support.checks import Array, IntArray
 from symbreak.network import MIN_OVER_ROUNDING, ROUNDING
 
+#: theta, sizes of layers, outputs of neurons, their slopes, and roots of sample weights.
+Network = tuple[Array, IntArray, Array, Array, Array]
+
 
 @_compiled
 def _activate(code: int, x: Array, slope: Array) -> None:
@@ -184,22 +187,13 @@ def fit(
 
 
 @_compiled
-def _derivatives(
-    theta: Array,
-    sizes: IntArray,
-    x: Array,
-    slope: Array,
-    root_weights: Array,
-    weights: Array,
-    first: int,
-    B: Array,
-    delta: Array,
-) -> None:
+def _derivatives(net: Network, weights: Array, first: int, B: Array, delta: Array) -> None:
     """Derivatives of one output by theta, for samples from ``first`` on, into B (D, samples).
 
     By back-propagation; weights (>= N_{L-1},) are those of the output, held fixed. The bias's
     row of a neuron is the derivative by its weighted sum. delta (widest, samples) is scratch.
     """
+    theta, sizes, x, slope, root_weights = net
     m = B.shape[1]
     target, p = len(x) - sizes[-2], len(B)
     for n in range(sizes[-2]):
@@ -303,11 +297,11 @@ def normal_equations(
         factors, rank, per_residual = np.ones((1, sizes[-2])), 1, sizes[0] + 1
         residuals = _of_neurons(weights, residuals)
     H[:], G[:], g[:], J[:] = 0.0, 0.0, 0.0, 0.0
-    panels = products.row_panels(n, block)
+    panels, net = products.row_panels(n, block), (theta, sizes, x, slope, root_weights)
     for first in range(0, samples, block):
         products.pack_rows(V, first, n, panels)
         for o in range(rank):
-            _derivatives(theta, sizes, x, slope, root_weights, factors[o], first, B[:D], delta)
+            _derivatives(net, factors[o], first, B[:D], delta)
             products.add_products(panels, B, D, H[o])
     transposed = products.transposed(H[:rank])
     columns, within = products.column_panels(n, block), np.empty((products.ROWS, block))
@@ -315,7 +309,7 @@ def normal_equations(
         products.pack_columns(V, first, block, columns)
         for o in range(rank):
             if samples > block or rank > 1:
-                _derivatives(theta, sizes, x, slope, root_weights, factors[o], first, B[:D], delta)
+                _derivatives(net, factors[o], first, B[:D], delta)
             basis = transposed[o], V, columns, within
             row = o * (samples + n) + first
             _take_in(B, D, basis, residuals[o:], per_residual, first, g, G, J, row)

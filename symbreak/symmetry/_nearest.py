@@ -308,14 +308,19 @@ def _best_choices(
     links = list(itertools.pairwise(chain))
     message, pointers = np.zeros((C, 1)), []  # the best agreement so far for each choice
     for e, f in links:
-        own = _own_scores(W[e + 1], A[e + 1], matrices[e])
+        # agreement of neurons i and places j by their own weights, (C, i, choice of inputs, j)
+        w, a, M = W[e + 1], A[e + 1], matrices[e].shape[1]
+        own = np.tensordot(w[:, :, :M], matrices[e] @ a[:, :M].T, axes=(2, 1))
+        own += np.tensordot(w[:, :, M:], a[:, M:], axes=(2, 1))[:, :, None]
         if f - e == 1:
             totals = message[:, :, None] + np.tensordot(own, matrices[f], axes=((1, 3), (1, 2)))
             message, pointer = totals.max(axis=1), totals.argmax(axis=1)
         else:
-            readers, biases = _reader_scores(W[f], A[f], matrices[f], hidden[e + 1])
+            # the same by the weights that read them, (C, i, choice of readers, j), and their biases
+            w, moved, n = W[f], matrices[f] @ A[f], hidden[e + 1]
+            readers = np.tensordot(w[:, :, :n], moved[:, :, :n], axes=(1, 1))
             message, pointer = _step_over(message, own, readers, signed)
-            message += biases
+            message += np.tensordot(w[:, :, n:], moved[:, :, n:], axes=((1, 2), (1, 2)))
         pointers.append(pointer)
     found, which = {}, np.zeros(C, dtype=np.int64)
     for (_, h), pointer in zip(links[-2::-1], pointers[:0:-1], strict=True):
@@ -329,20 +334,6 @@ def _matrices(orders: IntArray, signs: Array) -> Array:
     matrices = np.zeros((*orders.shape, orders.shape[1]))
     np.put_along_axis(matrices, orders[:, None], signs[:, None], axis=1)
     return matrices
-
-
-def _own_scores(W: Array, A: Array, inputs: Array) -> Array:
-    """Agreement of neurons i and places j by their own weights, (C, i, choice of inputs, j)."""
-    M = inputs.shape[1]
-    scores: Array = np.tensordot(W[:, :, :M], inputs @ A[:, :M].T, axes=(2, 1))
-    return scores + np.tensordot(W[:, :, M:], A[:, M:], axes=(2, 1))[:, :, None]
-
-
-def _reader_scores(W: Array, A: Array, readers: Array, N: int) -> tuple[Array, Array]:
-    """The same by the weights that read them, (C, i, choice of readers, j); and by its biases."""
-    moved = readers @ A
-    scores = np.tensordot(W[:, :, :N], moved[:, :, :N], axes=(1, 1))
-    return scores, np.tensordot(W[:, :, N:], moved[:, :, N:], axes=((1, 2), (1, 2)))
 
 
 @_compiled

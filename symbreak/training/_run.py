@@ -24,6 +24,7 @@ from symbreak._support.checks import (
     check_theta,
     shown,
 )
+from symbreak._support.random import stream
 from symbreak._support.state import State, check_saved, reading_state, restored, taken
 from symbreak.methods import find_method
 from symbreak.objectives import LeastSquares, Objective
@@ -42,7 +43,7 @@ from symbreak.training._recipe import (
     usual_evaluations,
 )
 from symbreak.training._record import Progress, RunRecord, record_of
-from symbreak.training._start import NEVER, SLOW, Start, advance, run_start, start_seed
+from symbreak.training._start import NEVER, SLOW, Start, advance, run_start
 
 #: A budget of evaluations that no run spends: for runs that end by time.
 UNLIMITED = 2**53
@@ -143,7 +144,7 @@ class Run:
         return {
             "objective": self.objective,
             "plan": self.plan.of_start(number),
-            "seed": start_seed(self.seed, number),
+            "seed": self.seed if number == 0 else stream(self.seed, "start", number),
             "max_evaluations": self._left,
             "theta": self.initial[number] if given else theta,
             "stall": SLOW if given else NEVER,
@@ -191,6 +192,7 @@ class Run:
     def progress(self) -> Progress:
         """How far the run has come."""
         start = self._running[0] if self._running else None
+        searched = start.optimizer.generation if start is not None and start.optimizer else 0
         fit_error = self.error if self.objective.alpha == 0 else np.nan
         if self.objective.sets_ridge:  # as far as it is known without an evaluation
             fit_error = start.fit_error if start is not None else np.nan
@@ -199,7 +201,7 @@ class Run:
             n_evaluations=self.n_evaluations,
             max_evaluations=self.max_evaluations,
             error=self.error,
-            generation=len(self.history.trace) + (0 if start is None else start.generation),
+            generation=len(self.history.trace) + searched,
             n_starts=len(self.founds),
             fit_error=fit_error,
         )

@@ -14,7 +14,6 @@ from symbreak._polish._evidence import EvidencePolisher
 from symbreak._polish._polisher import ITERATIONS, Polisher
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array, check_count, check_finite, check_kind
-from symbreak._support.random import stream
 from symbreak._support.state import State, restored, taken
 from symbreak.methods import find_method, make_optimizer
 from symbreak.objectives import LeastSquares, Objective
@@ -27,11 +26,6 @@ from symbreak.training._recipe import LEAST, Plan
 STALLED, SLOW, NEVER = "stalled", "slow", ""
 #: Seconds that starts in several threads go on before they are looked at.
 SLICE = 0.05
-
-
-def start_seed(seed: int, number: int) -> int | Generator:
-    """What a start draws from; the first one's stream is that of the seed alone."""
-    return seed if number == 0 else stream(seed, "start", number)
 
 
 def run_start(job: tuple[Mapping[str, Any], float]) -> State:
@@ -133,11 +127,6 @@ class Start:
     @property
     def _n_searched(self) -> int:
         return 0 if self.optimizer is None else self.optimizer.n_evaluations
-
-    @property
-    def generation(self) -> int:
-        """Generations of the search so far."""
-        return 0 if self.optimizer is None else self.optimizer.generation
 
     @property
     def counters(self) -> dict[str, int]:

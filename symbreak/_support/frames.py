@@ -43,7 +43,11 @@ def take_columns(name: str, values: ArrayLike, wanted: Sequence[str] = ()) -> Ar
         return values
     columns = [_numbers(name, values, label) for label in chosen]
     for label, column in zip(chosen, columns, strict=True):
-        _check_finite(name, label, column)
+        if len(bad := np.flatnonzero(~np.isfinite(column))):
+            raise ValueError(
+                f"{name} must be finite, got {len(bad):,} NaN or infinite values in column "
+                f"{shown(label)}, the first at index {bad[0]}; remove or impute them."
+            )
     return np.column_stack(columns)
 
 
@@ -130,7 +134,9 @@ def _numbers(name: str, frame: Any, label: Any) -> Array:
     """
     column = np.asarray(frame[label])
     if column.dtype.kind == "O":
-        column = _with_nan(column)
+        from pandas import isna  # only here: objects mostly come from it, and it is slow to load
+
+        column = np.where(isna(column), np.nan, column)
     try:
         return as_floats(name, column)
     except (TypeError, ValueError):
@@ -138,13 +144,6 @@ def _numbers(name: str, frame: Any, label: Any) -> Array:
             f"{name} must hold numbers, but column {shown(label)} has {_first_fault(name, column)}"
             "; encode or impute what is no number."
         ) from None
-
-
-def _with_nan(column: NDArray[Any]) -> NDArray[Any]:
-    """Objects (K,), NaN where one is missing, for which pandas has other values too."""
-    from pandas import isna  # only here: objects mostly come from it, and it is slow to load
-
-    return np.where(isna(column), np.nan, column)
 
 
 def _first_fault(name: str, column: NDArray[Any]) -> str:
@@ -159,12 +158,3 @@ def _first_fault(name: str, column: NDArray[Any]) -> str:
 
 def _is_time(dtype: object) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "mM"
-
-
-def _check_finite(name: str, label: Any, column: Array) -> None:
-    bad = np.flatnonzero(~np.isfinite(column))
-    if len(bad):
-        raise ValueError(
-            f"{name} must be finite, got {len(bad):,} NaN or infinite values in column "
-            f"{shown(label)}, the first at index {bad[0]}; remove or impute them."
-        )

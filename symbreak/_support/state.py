@@ -82,11 +82,17 @@ def check_saved(name: str, value: Any, kind: type | str, sizes: Mapping[str, int
         return saved_value(value)
     if value is None and kind.endswith("?"):
         return None
-    shape = kind.removesuffix("?").split()
-    if not isinstance(value, np.ndarray) or not _fits(value.shape, shape, sizes):
-        wanted = ", ".join(str(sizes.get(letter, letter)) for letter in shape)
-        got = value.shape if isinstance(value, np.ndarray) else shown(value)
-        raise ValueError(f"the state's {name} must be an array of shape ({wanted}), got {got}.")
+    wanted = [sizes.get(letter, letter) for letter in kind.removesuffix("?").split()]
+    got = value.shape if isinstance(value, np.ndarray) else None
+    if (
+        got is None
+        or len(got) != len(wanted)
+        or any(isinstance(size, int) and n != size for n, size in zip(got, wanted, strict=True))
+    ):
+        shape = ", ".join(map(str, wanted))
+        raise ValueError(
+            f"the state's {name} must be an array of shape ({shape}), got {got or shown(value)}."
+        )
     if isinstance(value, np.ma.MaskedArray) or value.dtype.kind not in "bif":
         raise ValueError(f"the state's {name} must hold numbers, got {value.dtype}.")
     wanted_type = np.bool_ if value.dtype == np.bool_ else np.float64
@@ -102,12 +108,6 @@ def reading_state() -> Iterator[None]:
         raise ValueError(f"the state lacks {missing}; it was not written by state().") from None
     except (TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise ValueError(f"the state is damaged, or was not written by state(): {error}.") from None
-
-
-def _fits(got: tuple[int, ...], shape: Sequence[str], sizes: Mapping[str, int]) -> bool:
-    return len(got) == len(shape) and all(
-        letter not in sizes or n == sizes[letter] for n, letter in zip(got, shape, strict=True)
-    )
 
 
 def generator_from(state: Mapping[str, Any], known: Sequence[str]) -> Generator:

@@ -65,12 +65,12 @@ def convergence_chart(curves: pd.DataFrame, problem: str, styles: Styles) -> alt
     title = titled("Best training error so far", problem)
     data = quartiles(select(curves, problem, styles), "error")
     y = alt.Y("median:Q", title="error", **switched(data[["lower", "median", "upper"]]))
-    return _curves(title, data, y, styles, switch=True)
+    return _curves(title, data, y, styles, switch=True) or nothing_yet(title)
 
 
 def part_chart(
     part_errors: pd.DataFrame, runs: pd.DataFrame, problem: str, styles: Styles, part: str
-) -> alt.TopLevelMixin:
+) -> alt.TopLevelMixin | None:
     """Errors on a part of the data over evaluations, of the network that validation selects.
 
     ``part_errors`` has a row where the validation error improves; ``runs`` says where each run
@@ -88,7 +88,7 @@ def part_chart(
     return _curves(titled(name, problem), quartiles(errors, part), y, styles)
 
 
-def modified_chart(traces: pd.DataFrame, problem: str, styles: Styles) -> alt.TopLevelMixin:
+def modified_chart(traces: pd.DataFrame, problem: str, styles: Styles) -> alt.TopLevelMixin | None:
     """Share of candidates that the breaking modified over evaluations, where it modified any."""
     title = titled("Candidates moved", problem)
     chosen = select(traces, problem, styles)
@@ -98,7 +98,7 @@ def modified_chart(traces: pd.DataFrame, problem: str, styles: Styles) -> alt.To
     return _curves(title, data, y, styles, logarithmic=True)
 
 
-def spread_chart(spread: pd.DataFrame, problem: str, styles: Styles) -> alt.TopLevelMixin:
+def spread_chart(spread: pd.DataFrame, problem: str, styles: Styles) -> alt.TopLevelMixin | None:
     """Effective number of conventions among the candidates over evaluations; 1 is agreement.
 
     Where plain methods stay above 1, symmetries divide the search; where they come to 1 by
@@ -119,7 +119,7 @@ def ecdf_chart(ecdf_frame: pd.DataFrame, styles: Styles) -> alt.TopLevelMixin:
     data = quartiles(chosen.assign(repetition=0), "share", logarithmic=True)
     axis = alt.Axis(format="~%", title="share of targets")
     y = alt.Y("median:Q", axis=axis).scale(domain=[0, 1.05])
-    return _curves(title, data, y, styles, logarithmic=True)
+    return _curves(title, data, y, styles, logarithmic=True) or nothing_yet(title)
 
 
 def box_chart(runs: pd.DataFrame, problem: str, styles: Styles) -> alt.TopLevelMixin:
@@ -130,7 +130,7 @@ def box_chart(runs: pd.DataFrame, problem: str, styles: Styles) -> alt.TopLevelM
     """
     title = titled("Final errors of all runs", problem)
     chosen = select(runs, problem, styles)
-    data = chosen[finite(chosen, "table_error")]
+    data = chosen[np.isfinite(chosen["table_error"].astype(float))]
     if data.empty:
         return nothing_yet(title)
     shares, left_out = is_classification(data), len(chosen) - len(data)
@@ -228,10 +228,10 @@ def _curves(
     *,
     logarithmic: bool = False,
     switch: bool = False,
-) -> alt.TopLevelMixin:
+) -> alt.TopLevelMixin | None:
     """A line per method with a band; the legend hides methods, hovering shows values."""
     if data.empty:
-        return nothing_yet(title)
+        return None
     styles = drawn(styles, data["method"])
     shown = alt.selection_point(  # all at first; a click in the legend takes one out or in again
         name="shown",
@@ -322,12 +322,6 @@ def select(frame: pd.DataFrame, problem: str, methods: Iterable[str]) -> pd.Data
     if frame.empty:
         return frame
     return frame[(frame["problem"] == problem) & frame["method"].isin(list(methods))]
-
-
-def finite(frame: pd.DataFrame, column: str) -> pd.Series[bool]:
-    """Which rows have a finite number there."""
-    values = frame.get(column, pd.Series(dtype=float)).astype(float)
-    return values.notna() & ~np.isinf(values)
 
 
 def quartiles(frame: pd.DataFrame, column: str, logarithmic: bool = False) -> pd.DataFrame:

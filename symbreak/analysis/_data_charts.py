@@ -10,15 +10,11 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from symbreak._support.checks import (
     Array,
     IntArray,
-    check_finite,
-    check_flag,
     check_kind,
-    check_vectors,
 )
 from symbreak.analysis._style import (
     COUNTS,
@@ -91,31 +87,21 @@ def _data_and_fit(problem: Problem, model: Model | None) -> Any:
 
 
 def training_chart(
-    model: Model,
-    problem: Problem,
-    evaluations: IntArray,
-    errors: Array,
-    *,
-    with_ridge: bool | None = None,
-    size_path: Sequence[Size] = (),
+    record: Any, problem: Problem, seen: Sequence[tuple[int, float]] = ()
 ) -> alt.TopLevelMixin:
-    """Draw a model beside its data, and the errors of the run that found it.
+    """Draw the network of a record beside its data, and the errors of the run that found it.
 
     Regression: predicted over true values, or the curve if there is one input, and residuals.
     Classification: how often which class was taken for which. All in the units of the data.
 
     Args:
-        model: The network.
+        record: What ``train`` gave.
         problem: What it was trained on.
-        evaluations: When the error of the run improved.
-        errors: To what.
-        with_ridge: Whether the ridge is in them, as in those of a record; by default if the
-            problem has one.
-        size_path: What was tried where the size was chosen, as in a record.
+        seen: When a better network was seen, and its error, if a callback of ``train`` noted that;
+            the errors of the record have the ridge in them.
     """
-    check_kind("model", model, Model, "such as record.model")
+    model = check_kind("record.model", getattr(record, "model", None), Model, "as train gives")
     check_kind("problem", problem, Problem, "as load_problem makes")
-    ridge = problem.ridge.alpha > 0 if with_ridge is None else check_flag("with_ridge", with_ridge)
     if model.classes:
         title = _panel(f"classes of the {list(problem.parts)[-1]} set")
         panels = [confusion_chart(model, problem).properties(title=title)]
@@ -123,9 +109,13 @@ def training_chart(
         panels = _fit_and_residuals(model, problem)
     # cross-entropy, which makes probabilities, comes after the search and is another error
     name = "error of the search" if model.output == "softmax" else "error"
-    name = f"{name} with its ridge" if ridge else name
+    evaluations, errors = record.evaluations, record.errors
+    if seen:
+        evaluations, errors = np.array([*seen, (record.n_evaluations, seen[-1][1])]).T
+    elif problem.ridge.alpha > 0:
+        name = f"{name} with its ridge"
     last = progress_chart(evaluations, errors, "convergence", name, "error")
-    panels += [_sizes(size_path)] if size_path else []
+    panels += [_sizes(record.size_path)] if record.size_path else []
     columns = 3 if len(panels) == 2 else 2  # several targets stand below each other
     chart = alt.concat(*panels, last, columns=columns)
     return headed(chart, problem.name, f"{model.topology} network, {model.task}")
@@ -137,19 +127,10 @@ def headed(chart: Any, name: str, about: str) -> alt.TopLevelMixin:
     return styled(chart.properties(title=heading))
 
 
-def progress_chart(
-    evaluations: ArrayLike, values: ArrayLike, title: str, name: str, what: str
-) -> Any:
-    """The best so far over evaluations; both are vectors of one length, with at least one entry."""
-    at = check_vectors(evaluations, "(n,)", "evaluations")
-    best = check_vectors(values, "(n,)", what)
-    if at.ndim != 1 or at.shape != best.shape or not len(at):
-        raise ValueError(
-            f"evaluations and their {what} must be vectors of one length, at least 1, got shapes "
-            f"{at.shape} and {best.shape}."
-        )
-    check_finite("evaluations", at)
-    frame = pd.DataFrame({"evaluations": at, "best": best}).iloc[_thin(len(at))]
+def progress_chart(evaluations: Any, values: Any, title: str, name: str, what: str) -> Any:
+    """The best so far over evaluations."""
+    frame = pd.DataFrame({"evaluations": evaluations, "best": values}, dtype=np.float64)
+    frame = frame.iloc[_thin(len(frame))]
     frame = frame[np.isfinite(frame["best"])]
     mark = alt.Chart(frame, width=WIDTH, height=HEIGHT, title=_panel(title)).mark_line(
         interpolate="step-after", color=FITTED, strokeWidth=2

@@ -36,6 +36,16 @@ FORMATS: dict[str, Callable[[str], bytes]] = {
 }
 
 
+_ON_PARTS = "Of the network that had the smallest error on validation data so far."
+_CAPTIONS = {
+    "convergence": "Median and middle half of the runs.",
+    "boxes": "A point is a run, a box the middle half of them.",
+    "modified": "How many candidates of a generation are replaced by a replica.",
+    "spread": "How many replicas of the optimum the candidates gather around; at 1 they agree.",
+    **dict.fromkeys(_charts.PARTS.values(), _ON_PARTS),
+}
+
+
 class Figure(NamedTuple):
     """A chart with its place in a page: what it shows, and how to read it."""
 
@@ -233,27 +243,18 @@ def _family_figures(
     results: Results, label: str, name: str, family: str, figures: Figures
 ) -> Iterator[Figure]:
     """Convergence, results and work of breaking on one problem, and errors on parts of its data."""
-    styles = results.styles(family, name)
-    runs, traces, spread, parts = (
-        _charts.select(frame, name, styles)
-        for frame in (results.runs, results.traces, results.spread, results.part_errors)
-    )
-    said = "Median and middle half of the runs."
-    charts = [("convergence", _charts.convergence_chart(results.curves, name, styles), said)]
-    said = "A point is a run, a box the middle half of them."
-    charts += [("boxes", _charts.box_chart(runs, name, styles), said)]
-    if len(traces) and traces["modified_share"].any():
-        said = "How many candidates of a generation are replaced by a replica."
-        charts += [("modified", _charts.modified_chart(traces, name, styles), said)]
-    if len(spread):
-        said = "How many replicas of the optimum the candidates gather around; at 1 they agree."
-        charts += [("spread", _charts.spread_chart(spread, name, styles), said)]
-    for part in filter(lambda each: _charts.finite(parts, each).any(), _charts.PARTS):
-        said = "Of the network that had the smallest error on validation data so far."
-        chart = _charts.part_chart(parts, runs, name, styles, part)
-        charts += [(_charts.PARTS[part], chart, said)]
-    for what, chart, said in charts:
-        yield figures.add(f"{label}-{what}", chart, said)
+    styles, runs = results.styles(family, name), results.runs
+    charts = {
+        "convergence": _charts.convergence_chart(results.curves, name, styles),
+        "boxes": _charts.box_chart(runs, name, styles),
+        "modified": _charts.modified_chart(results.traces, name, styles),
+        "spread": _charts.spread_chart(results.spread, name, styles),
+    }
+    for part, called in _charts.PARTS.items():
+        charts[called] = _charts.part_chart(results.part_errors, runs, name, styles, part)
+    for what, chart in charts.items():
+        if chart is not None:
+            yield figures.add(f"{label}-{what}", chart, _CAPTIONS[what])
 
 
 def _table(results: Results) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,9 @@ MANY = 4
 
 def summary_sentences(results: Results) -> list[str]:
     """What the numbers say; nothing in it is not in the tables."""
-    failed = _failure_sentences(results)
+    n = len(results.failures)
+    them = "it" if n == 1 else "them"
+    failed = [f"{counted(n, 'run')} failed; --retry-failed tries {them} again."] if n else []
     if results.runs.empty:
         return ["The store holds no finished run yet.", *failed]
     sentences = [_extent(results), *_best_sentences(results), *_rank_sentences(results)]
@@ -44,11 +46,11 @@ def _extent(results: Results) -> str:
     )
 
 
-def _best_sentences(results: Results) -> list[str]:
+def _best_sentences(results: Results) -> Iterator[str]:
     """Who has the smallest mean error of all methods, and how sure it is that it is the best."""
     best, pairs = results.best, results.all_tests[1]
     if results.runs["method"].nunique() < 2 or best.empty:
-        return []
+        return
     won, tests = [], []
     groups = sorted(best.groupby("method", sort=False)["problem"], key=lambda group: -len(group[1]))
     for method, problems in groups:
@@ -58,70 +60,63 @@ def _best_sentences(results: Results) -> list[str]:
         tested = pairs[own & pairs["problem"].isin(problems) & pairs["p"].notna()]
         n = int((tested["better"] == method).sum())
         tests += [f"{method} in {n} of {len(tested)}"] if len(tested) else []
-    of = f" of {len(best)} problems" if len(best) > MANY else ""
-    sentences = [f"The smallest mean error has {', '.join([won[0] + of, *won[1:]])}."]
+    won[0] += f" of {len(best)} problems" if len(best) > MANY else ""
+    yield f"The smallest mean error has {', '.join(won)}."
     if tests:
-        sentences.append(
+        yield (
             "Tested against every other method there (Kruskal-Wallis, then rank-sum tests with "
             f"Holm's correction), significantly better is {', '.join(tests)} pairs."
         )
-    return sentences
 
 
-def _rank_sentences(results: Results) -> list[str]:
+def _rank_sentences(results: Results) -> Iterator[str]:
     """Who has the best mean rank over all problems."""
     if (ranks := results.ranks) is None:
-        return []
+        return
     first, *others = records(ranks.table)
     limit = first["rank"] + ranks.critical_difference
-    apart = [row["method"] for row in others if row["rank"] > limit]
     words = f"cannot be told from any other ({ranks.n_problems} problems)"
-    if apart:
+    if apart := [row["method"] for row in others if row["rank"] > limit]:
         words = f"is better than {_names(apart)} beyond the critical difference"
-    return [
+    yield (
         f"Over all problems {first['method']} has the best mean rank, {first['rank']:.2f} of "
         f"{len(ranks.table)}, and {words}; Friedman's test: p = {text_of(ranks.p)}."
-    ]
+    )
 
 
-def _family_sentences(results: Results, family: str) -> list[str]:
+def _family_sentences(results: Results, family: str) -> Iterator[str]:
     """Wins of the family's symmetry breaking, their certainty and the speed-up."""
     lineup = results.lineup
     plain, breaking = lineup.first(family, "plain"), lineup.first(family, "proximity")
     if plain is None or breaking is None:
-        return []
+        return
     compared = lineup.compared(family)
     judged = results.summary[results.summary["method"].isin(compared)]
     judged = judged.groupby("problem").filter(lambda part: len(part) == len(compared))
     if judged.empty:
-        return []
+        return
     wins = int((judged["best"] & (judged["method"] == breaking)).sum())
     others = [method for method in compared if method != breaking]
     against = results.pairwise.query("a == @plain and b == @breaking")
     against = against[against["problem"].isin(judged["problem"])]
     better, worse = (int((against["better"] == name).sum()) for name in (breaking, plain))
-    sentence = (
+    yield (
         f"{breaking} has a smaller mean error than {' and '.join(others)} on {wins} of "
         f"{counted(judged['problem'].nunique(), 'problem')}; against {plain} it is significantly "
         f"better on {better}, worse on {worse}."
     )
-    return [sentence, *_speed_sentences(results, plain, breaking)]
-
-
-def _speed_sentences(results: Results, plain: str, breaking: str) -> list[str]:
-    """How many evaluations it takes to come near the best error."""
     table = results.running_times.query("method == @breaking and factor == @NEAR")
     ratios = table["speed_up"][np.isfinite(table["speed_up"]) & (table["speed_up"] > 0)]
     if ratios.empty:
-        return []
-    ratio = float(ratios.median())
-    pace = "about as many evaluations as"
+        return
+    ratio, pace = float(ratios.median()), "about as many evaluations as"
     if not 0.9 < ratio < 1.1:
         way = "fewer" if ratio > 1 else "more"
         pace = f"{max(ratio, 1 / ratio):.1f} times {way} evaluations than"
-    goal = f"To come within {NEAR:g} times the best mean error"
-    where = f"the median of {counted(len(ratios), 'problem')}"
-    return [f"{goal}, {breaking} needs {pace} {plain} in {where}."]
+    yield (
+        f"To come within {NEAR:g} times the best mean error, {breaking} needs {pace} {plain} in "
+        f"the median of {counted(len(ratios), 'problem')}."
+    )
 
 
 def paper_sentences(results: Results) -> list[str]:
@@ -144,7 +139,7 @@ def paper_sentences(results: Results) -> list[str]:
 
 
 def warning_sentences(results: Results) -> list[str]:
-    """What a reader must know before trusting the numbers: few runs, gaps, failures."""
+    """What a reader must know before trusting the numbers: few runs, gaps, mixtures."""
     sentences = []
     fewest = results.all_tests[1][["n_a", "n_b"]].min(axis=1)
     if fewest.between(1, FEW - 1).any():  # a method that was not run has no test at all
@@ -157,31 +152,18 @@ def warning_sentences(results: Results) -> list[str]:
             f"{counted(missing['problem'].nunique(), 'problem')} {'is' if n == 1 else 'are'} still "
             "missing."
         )
-    return [*sentences, *_mixture_sentences(results)]
-
-
-def _mixture_sentences(results: Results) -> list[str]:
-    """Where runs of several machines or versions are compared, if any are."""
     rows = results.versions
     shared = [name for name in rows[0] if all(name in row for row in rows)]  # older runs keep fewer
     differing = [name for name in shared if len({row[name] for row in rows}) > 1]
     kinds = results.runs["versions"].map(lambda text: [json.loads(text)[n] for n in differing])
     several = kinds.map(str).groupby(results.runs["problem"]).nunique() > 1
-    problems = list(several.index[several])
-    if not problems:
-        return []
-    where = _names(problems) if len(problems) <= 3 else counted(len(problems), "problem")
-    return [
-        f"Runs on {where} are mixed: they differ in {_names(differing)}, and so may the last "
-        "digits of their numbers, or the network that they found."
-    ]
-
-
-def _failure_sentences(results: Results) -> list[str]:
-    """How many runs failed, if any did."""
-    n = len(results.failures)
-    them = "it" if n == 1 else "them"
-    return [f"{counted(n, 'run')} failed; --retry-failed tries {them} again."] if n else []
+    if problems := list(several.index[several]):  # runs of several machines or versions
+        where = _names(problems) if len(problems) <= 3 else counted(len(problems), "problem")
+        sentences.append(
+            f"Runs on {where} are mixed: they differ in {_names(differing)}, and so may the last "
+            "digits of their numbers, or the network that they found."
+        )
+    return sentences
 
 
 def _names(names: Sequence[str]) -> str:

@@ -179,10 +179,7 @@ class StudyView(Progress):
     """
 
     def __init__(self, counts: Counter[tuple[str, str]]):
-        self._runs: Counter[str] = Counter()
-        for (problem, _), n in counts.items():
-            self._runs[problem] += n
-        self._finished: Counter[str] = Counter()
+        self._n, self._finished = counts.total(), Counter[str]()
         self._under_way: dict[str, tuple[str, float]] = {}  # key -> problem, share done
         self._started = self._said = time.monotonic()
         self._best: dict[str, float] = {}
@@ -196,12 +193,14 @@ class StudyView(Progress):
             refresh_per_second=4,
             disable=not console.is_terminal,
         )
+        self._runs: Counter[str] = Counter()
+        for (problem, _), n in counts.items():
+            self._runs[problem] += n
         self._bars = {
             name: self.add_task(name, total=n, runs=f"0/{n}", words="")
             for name, n in self._runs.items()
         }
-        total = self._runs.total()
-        self._overall = self.add_task("all", total=total, runs=self._counts(), words="")
+        self._overall = self.add_task("all", total=self._n, runs=self._counts(), words="")
 
     def hear(self, update: Update) -> None:
         """Take in news of a run."""
@@ -229,13 +228,13 @@ class StudyView(Progress):
             say(f"{runs}, {words}")
 
     def _counts(self) -> str:
-        return f"{self._finished.total():,}/{self._runs.total():,} runs"
+        return f"{self._finished.total():,}/{self._n:,} runs"
 
     def _words(self, seconds: float) -> str:
         finished, words = self._finished.total(), []
         if self._wide or not console.is_terminal:
             words.append(f"{60 * finished / max(seconds, 1e-9):,.0f} runs a minute")
-        left = self._runs.total() - finished
+        left = self._n - finished
         if left and finished and seconds >= MEASURE_FOR:
             words.append(f"about {duration(seconds * left / finished)} left")
         return ", ".join(words)

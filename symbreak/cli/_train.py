@@ -12,7 +12,6 @@ import threading
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from symbreak import METHODS, Problem, Topology, load_problem, problem_names, train, training
@@ -144,7 +143,7 @@ def train_command(
         seen = next(curve for record, curve in found if record is best)
         _keep(problem, best, best.method if len(found) > 1 else "", out)
         if plot is not None and best.model is not None:
-            _draw(best.model, problem, best, seen, plot)
+            _draw(problem, best, seen, plot)
         if page is not None and best.model is not None:
             write_page(best.model, problem, page)
     end_early(stop)
@@ -306,22 +305,9 @@ def write_page(model: Model, problem: Problem, page: Path, *, seen: bool = True)
 
 
 def _draw(
-    model: Model,
-    problem: Problem,
-    record: training.RunRecord,
-    seen: list[tuple[int, float]],
-    plot: Path,
+    problem: Problem, record: training.RunRecord, seen: list[tuple[int, float]], plot: Path
 ) -> None:
     """Fit, residuals and convergence."""
     from symbreak.analysis import training_chart
 
-    evaluations, errors = record.evaluations, record.errors
-    if seen:
-        curve = np.array([*seen, (record.n_evaluations, seen[-1][1])])
-        evaluations, errors = curve[:, 0].astype(np.int64), curve[:, 1]
-    chart = training_chart(
-        *(model, problem, evaluations, errors),
-        with_ridge=False if seen else None,
-        size_path=record.size_path,
-    )
-    draw(chart, plot)
+    draw(training_chart(record, problem, seen), plot)

@@ -48,20 +48,16 @@ def _address(cluster: str | Path) -> str:
     if isinstance(cluster, str) and "://" in cluster:
         return cluster
     path = check_path("executor", cluster)
-    if not path.is_file():
-        raise ValueError(
-            "a cluster is the address of its scheduler, such as tcp://host:8786, or a scheduler "
-            f"file that exists, got {str(cluster)!r}."
-        )
     try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        found = json.loads(path.read_bytes())["address"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         found = None
-    if not isinstance(found, dict) or not isinstance(found.get("address"), str):
+    if not isinstance(found, str):
         raise ValueError(
-            f"{str(path)!r} is not the file of a scheduler (dask scheduler makes one)."
+            "a cluster is the address of its scheduler, such as tcp://host:8786, or the file that "
+            f"dask scheduler --scheduler-file makes, got {str(cluster)!r}."
         )
-    return str(found["address"])
+    return found
 
 
 def is_exposed(address: str) -> bool:

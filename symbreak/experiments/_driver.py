@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
@@ -67,33 +68,21 @@ class _Slice(NamedTuple):
     alone: bool = False
 
 
+@dataclass(eq=False)
 class Driver:
-    """Keeps an executor busy and takes in what comes back.
+    """Keeps an executor busy and takes in what comes back."""
 
-    Args:
-        store: Where to.
-        todo: The runs, in order.
-        seconds: Of a slice.
-        imports: Modules that every worker imports.
-        on_run: Called with an ``Update`` on every run.
-        tell: Called with what happens, in words.
-        warn: Called with what may change results, in words.
-    """
+    store: Store
+    todo: Iterator[RunSpec]
+    executor: Executor
+    n_slots: Callable[[], int]  # how many slices it does at once
+    seconds: float  # of a slice
+    imports: Sequence[str]  # modules that every worker imports
+    on_run: Callable[[Update], object]
+    tell: Callable[[str], object]  # what happens, in words
+    warn: Callable[[str], object]  # what may change results, in words
 
-    def __init__(
-        self,
-        store: Store,
-        todo: Iterator[RunSpec],
-        seconds: float,
-        imports: Sequence[str],
-        on_run: Callable[[Update], object],
-        tell: Callable[[str], object],
-        warn: Callable[[str], object],
-    ) -> None:
-        self._store, self._todo, self._seconds, self._imports = store, todo, seconds, imports
-        self._on_run, self._tell, self._warn = on_run, tell, warn
-        self._executor: Executor
-        self._n_slots: Callable[[], int]
+    def __post_init__(self) -> None:
         self._in_flight: dict[Future[list[Outcome]], _Slice] = {}
         self._done: SimpleQueue[Future[list[Outcome]] | None] = SimpleQueue()
         self._waiting: list[RunSpec] = []  # that were handed out, and not begun
@@ -102,20 +91,19 @@ class Driver:
         self._deaths: Counter[str] = Counter()
         self._cpus = {describe_here()["cpu"]}
         self._pace = float("inf")  # seconds of a run, on average
-        self._slice_seconds = seconds
+        self._slice_seconds = self.seconds
         self._finished = self._failed = 0
         self._begun = self._stop = False
 
-    def do(self, executor: Executor, n_slots: Callable[[], int]) -> StudyResult:
-        """Do all runs, or as many as there is time for; ``n_slots`` says how many at once."""
-        self._executor, self._n_slots = executor, n_slots
+    def do(self) -> StudyResult:
+        """Do all runs, or as many as there is time for."""
         with deferred_interrupts(self._ask_to_stop, (signal.SIGINT, signal.SIGTERM)):
             try:
                 while not self._stop and self._refill():
                     self._take_in(WAIT)
                 if self._stop and self._in_flight:
                     some = f"{max(self._slice_seconds, 1):.0f} s"
-                    self._tell(f"stopping, which may take {some}; Ctrl-C again stops at once")
+                    self.tell(f"stopping, which may take {some}; Ctrl-C again stops at once")
                 end = time.monotonic() + self._slice_seconds + GRACE
                 while self._in_flight and (left := end - time.monotonic()) > 0:
                     self._take_in(min(left, WAIT))
@@ -133,8 +121,8 @@ class Driver:
 
     def _refill(self) -> bool:
         """Hand out runs while there is room; whether anything is left to wait for."""
-        n_slots = self._n_slots()
-        self._slice_seconds = max(self._seconds, PER_SLOT * n_slots)
+        n_slots = self.n_slots()
+        self._slice_seconds = max(self.seconds, PER_SLOT * n_slots)
         room = max(n_slots, 1) * (2 if self._pace < SHORT else 1)
         while len(self._in_flight) < room and (runs := self._next()):
             self._submit(runs)
@@ -146,29 +134,29 @@ class Driver:
         """The runs of the next slice: as many as are short."""
         if self._singly:
             return [self._singly.pop()]
-        seconds = min(BATCH_SECONDS, self._seconds)
+        seconds = min(BATCH_SECONDS, self.seconds)
         n = min(max(int(seconds / max(self._pace, 1e-9)), 1), MAX_BATCH)
         again, self._waiting = self._waiting[:n], self._waiting[n:]
-        return [*again, *islice(self._todo, n - len(again))]
+        return [*again, *islice(self.todo, n - len(again))]
 
     def _checkpoint_of(self, run: RunSpec) -> State | None:
         try:
-            return self._store.load_checkpoint(run.key)
+            return self.store.load_checkpoint(run.key)
         except CheckpointError:
             self._restart(run)
             return None
 
     def _restart(self, run: RunSpec) -> None:
-        self._store.delete_checkpoint(run.key)
-        self._on_run(Update(run, "restarted"))
+        self.store.delete_checkpoint(run.key)
+        self.on_run(Update(run, "restarted"))
 
     def _submit(
         self, runs: Sequence[RunSpec], *, alone: bool = False, state: State | None = None
     ) -> None:
         jobs = [(run, state or self._checkpoint_of(run)) for run in runs]
-        arguments = (jobs, self._slice_seconds, describe_here(), self._imports)
+        arguments = (jobs, self._slice_seconds, describe_here(), self.imports)
         try:
-            future = self._executor.submit(run_slice, *arguments)
+            future = self.executor.submit(run_slice, *arguments)
         except Exception as error:
             raise _failure(error) from error
         self._in_flight[future] = _Slice(runs, alone)
@@ -188,14 +176,14 @@ class Driver:
             brought += [(*pair, its.alone) for pair in zip(its.runs, outcomes, strict=False)]
             self._waiting.extend(its.runs[len(outcomes) :])
         if brought:
-            with self._store.batch():
+            with self.store.batch():
                 for run, outcome, _ in brought:
                     if outcome.record is not None:
-                        self._store.add(run, outcome.record, outcome.facts)
+                        self.store.add(run, outcome.record, outcome.facts)
                     elif outcome.state is not None:
-                        self._store.save_checkpoint(run.key, outcome.state)
+                        self.store.save_checkpoint(run.key, outcome.state)
                     elif outcome.status == "failed":
-                        self._store.add_failure(run, outcome.text)
+                        self.store.add_failure(run, outcome.text)
         for result in brought:
             self._go_on(*result)
         for loss in lost:
@@ -223,7 +211,7 @@ class Driver:
         else:
             self._finished += status == "finished"
             self._failed += status == "failed"
-            self._on_run(Update(run, status, outcome.n_evaluations, outcome.error))
+            self.on_run(Update(run, status, outcome.n_evaluations, outcome.error))
         if status in ("running", "restarted") and not self._stop:
             self._submit([run], alone=alone, state=outcome.state)
 
@@ -236,7 +224,7 @@ class Driver:
             self._pace = 0.9 * last + 0.1 * outcome.seconds
         if outcome.cpu and outcome.cpu not in self._cpus:
             self._cpus.add(outcome.cpu)
-            self._warn(
+            self.warn(
                 f"Warning: a worker has another CPU or a BLAS for another one ({outcome.cpu}) than "
                 f"this machine ({describe_here()['cpu']}): results may differ in rounding. Every "
                 "record says which made it."
@@ -260,9 +248,9 @@ class Driver:
             self._fail(run, f"its worker died{times}: {error}")
 
     def _fail(self, run: RunSpec, reason: str) -> None:
-        self._store.add_failure(run, reason)
+        self.store.add_failure(run, reason)
         self._failed += 1
-        self._on_run(Update(run, "failed"))
+        self.on_run(Update(run, "failed"))
 
 
 def _failure(error: BaseException) -> ExecutorError:

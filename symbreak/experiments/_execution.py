@@ -93,16 +93,16 @@ def run_study(
         raise ValueError(f"known must be keys of runs, such as Archive.keys, got {shown(known)}.")
     seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
     shard = check_shard(shard)
-    tell, warn = on_news or _nothing, on_news or partial(warnings.warn, stacklevel=2)
+    hear, tell = on_run or _nothing, on_news or _nothing
+    warn = on_news or partial(warnings.warn, stacklevel=2)
     with (
         nullcontext(store) if isinstance(store, Store) else Store(store) as opened,
         _only_driver(opened.path),
     ):
         todo = missing_runs(spec, opened, shard, retry_failed, known)
-        driver = Driver(opened, todo, seconds, imports, on_run or _nothing, tell, warn)
         opened.add_study(spec)
-        with _opened(executor, workers, tell, warn) as (its, n_slots):
-            return driver.do(its, n_slots)
+        with _opened(executor, workers, tell, warn) as its:
+            return Driver(opened, todo, *its, seconds, imports, hear, tell, warn).do()
 
 
 def _nothing(news: object) -> None:

@@ -1,5 +1,6 @@
 import re
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,13 +32,16 @@ def problem_of(model, n, **parts):
     return paper_problem(X, y, task=model.task, **parts), X, y
 
 
-CURVE = np.array([1, 10, 100]), np.array([np.inf, 2.0, 1])
+def chart_of(model, problem, **options):
+    curve = {"evaluations": np.array([1, 10, 100]), "errors": np.array([np.inf, 2.0, 1])}
+    record = SimpleNamespace(model=model, n_evaluations=100, size_path=(), **curve)
+    return training_chart(record, problem, **options)
 
 
 def test_residuals_are_true_minus_predicted_values_in_units():
     model = random_model("3-4-2", feature_names=("a", "b", "c"), target_names=("p", "q"))
     problem, X, y = problem_of(model, 30)
-    rows = [row for row in values(training_chart(model, problem, *CURVE)) if "residual" in row]
+    rows = [row for row in values(chart_of(model, problem)) if "residual" in row]
     found = sorted(row["residual"] for row in rows if row.get("set") == "training")
     assert found == pytest.approx(np.sort((y - model.outputs(X)).ravel()))
 
@@ -45,9 +49,7 @@ def test_residuals_are_true_minus_predicted_values_in_units():
 def test_one_input_gets_a_curve():
     model = random_model("1-4-1")
     problem, X, _ = problem_of(model, 30)
-    curve = [
-        row for row in values(training_chart(model, problem, *CURVE)) if set(row) == {"x", "true"}
-    ]
+    curve = [row for row in values(chart_of(model, problem)) if set(row) == {"x", "true"}]
     assert len(curve) == 300
     assert min(row["x"] for row in curve) == pytest.approx(X.min())
     for row in curve[::50]:
@@ -60,7 +62,7 @@ def test_classes_are_counted_on_the_test_set():
     held_out = model.inputs.undo(rng.normal(size=(20, 3)))
     classes = np.resize(model.classes, 20)
     problem, *_ = problem_of(model, 200, test=(held_out, classes))
-    cells = [row for row in values(training_chart(model, problem, *CURVE)) if "count" in row]
+    cells = [row for row in values(chart_of(model, problem)) if "count" in row]
     assert sum(row["count"] for row in cells) == 20
     right = sum(row["count"] for row in cells if row["true"] == row["predicted"])
     assert 1 - right / 20 == pytest.approx(model.error(held_out, classes))
@@ -68,12 +70,12 @@ def test_classes_are_counted_on_the_test_set():
 
 @pytest.mark.parametrize(
     ("alpha", "options", "said"),
-    [("auto", {}, True), ("auto", {"with_ridge": False}, False), (0.0, {}, False)],
+    [("auto", {}, True), ("auto", {"seen": [(1, 2.0)]}, False), (0.0, {}, False)],
 )
 def test_an_error_with_a_ridge_in_it_is_called_so(alpha, options, said):
     model = random_model("3-4-1")
     problem, *_ = problem_of(model, 30, alpha=alpha, rescale="none")
-    text = training_chart(model, problem, *CURVE, **options).to_json(indent=None)
+    text = chart_of(model, problem, **options).to_json(indent=None)
     assert ('"title": "error with its ridge"' in text) == said
 
 
@@ -81,7 +83,7 @@ def test_labels_of_an_axis_do_not_touch():
     """8,000 and 10,000 would, where the latter ends with the axis."""
     X = np.linspace(-1, 1, 30)[:, None] * [1, 2, 3]
     problem = paper_problem(X, np.linspace(1_000, 10_000, 30))
-    chart = training_chart(random_model("3-4-1"), problem, *CURVE)
+    chart = chart_of(random_model("3-4-1"), problem)
     picture = vl_convert.vegalite_to_svg(chart.to_dict())
     texts = re.findall(r"<text([^>]*)>([^<]+)</text>", picture)
     visible = [text for style, text in texts if 'opacity="0"' not in style]
@@ -93,7 +95,7 @@ def test_a_page_has_its_chart_in_the_middle_and_panels_in_line(page, tmp_path):
     model = random_model("3-4-1")
     X = np.linspace(-1, 1, 30)[:, None] * [1, 2, 3]
     problem = paper_problem(X, np.linspace(-10, 50, 30))  # its axis ends with a label
-    save_chart(training_chart(model, problem, *CURVE), tmp_path / "a.html")
+    save_chart(chart_of(model, problem), tmp_path / "a.html")
     page.open(tmp_path / "a.html")
     all_of = "[...document.querySelectorAll(arguments[0])]"
     boxes = f"return {all_of}.map(element => element.getBoundingClientRect())"
@@ -114,7 +116,7 @@ def test_a_page_has_its_chart_in_the_middle_and_panels_in_line(page, tmp_path):
 def test_many_samples_are_thinned():
     model = random_model("3-2-1")
     problem, *_ = problem_of(model, 20_000)
-    assert len(values(training_chart(model, problem, *CURVE))) < 5_000
+    assert len(values(chart_of(model, problem))) < 5_000
 
 
 def test_a_network_is_drawn_with_all_its_weights():
@@ -136,7 +138,7 @@ def test_names_of_columns_execute_nothing_in_a_page(tmp_path):
     model = random_model("1-4-1", feature_names=(evil,), target_names=(evil,))
     X = np.linspace(-1, 1, 20)[:, None]
     problem = paper_problem(X, X, name=evil)
-    for chart in (training_chart(model, problem, *CURVE), network_chart(model)):
+    for chart in (chart_of(model, problem), network_chart(model)):
         save_chart(chart, tmp_path / "a.html")
         page = (tmp_path / "a.html").read_text()
         assert r"\u003c/script" in page

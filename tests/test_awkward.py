@@ -155,9 +155,9 @@ NUMERICS = [
     door(symmetry.replicas, THETA, NET),
     door(symmetry.align, THETA, ANCHOR, NET, "assignment"),
     door(symmetry.distance, THETA, ANCHOR, NET, "exact"),
-    door(symmetry.centroid, POPULATION, NET, "assignment"),
+    door(symmetry.centroid, POPULATION, NET),
     door(symmetry.canonical, THETA, NET),
-    door(symmetry.spread, POPULATION, ANCHOR, NET, "assignment"),
+    door(symmetry.spread, POPULATION, ANCHOR, NET),
     door(symmetry.networks.align, WEIGHTS, WEIGHTS, activation="tanh", layout="auto"),
     door(
         lambda source, sign: SignedPermutation(source, sign)(THETA),

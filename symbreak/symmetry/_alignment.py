@@ -7,20 +7,18 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from symbreak._support.checks import (
     Array,
     IntArray,
     check_choice,
-    check_count,
     check_magnitude,
     check_population,
     check_theta,
     check_vectors,
 )
-from symbreak.symmetry._breaking import apply_rules, step_towards
+from symbreak.symmetry._breaking import apply_rules
 from symbreak.symmetry._nearest import move_to_nearest, plan, sweep
 from symbreak.symmetry._operators import SignedPermutation
 from symbreak.topology import Topology, check_topology
@@ -32,18 +30,13 @@ MAX_CENTROID_STEPS = 10_000_000
 #: Numbers that are aligned at a time.
 CHUNK = 2**20
 
-ALIGNMENTS = ("exact", "assignment", "proximity", "invariant")
+ALIGNMENTS = ("exact", "assignment")
 
 Operators = SignedPermutation | list[SignedPermutation]
 
 
 def align(
-    theta: ArrayLike,
-    anchor: ArrayLike,
-    topology: Topology,
-    method: str = "exact",
-    *,
-    seed: int = 0,
+    theta: ArrayLike, anchor: ArrayLike, topology: Topology, method: str = "exact"
 ) -> tuple[Array, Operators]:
     """Replace networks by the replicas that are nearest to an anchor, or nearer.
 
@@ -52,10 +45,7 @@ def align(
         anchor: The network (D,) to align to.
         topology: What they are.
         method: ``"exact"``, the nearest replica; ``"assignment"``, layer by layer until nothing
-            gets nearer, which is the nearest for one hidden layer and affordable at any size;
-            ``"proximity"``, Algorithm 1 of the paper; ``"invariant"``, rule-1 and rule-2, whatever
-            the anchor.
-        seed: Of the pairs that Algorithm 1 tries.
+            gets nearer, which is the nearest for one hidden layer and affordable at any size.
 
     Returns:
         The aligned array, of the shape of ``theta``, and the symmetry that was applied to each
@@ -65,15 +55,14 @@ def align(
         ValueError: if ``"exact"`` would take more than ``MAX_EXACT_STEPS`` for a network.
     """
     population, single = _one_or_many(theta, topology)
-    rng = np.random.default_rng(check_count("seed", seed, 0))
-    aligned, marks = align_marked(population, _anchor(anchor, topology), topology, method, rng)
+    aligned, marks = align_marked(population, _anchor(anchor, topology), topology, method)
     sources, signs = np.abs(marks).astype(np.int64) - 1, np.sign(marks)
     operators = [SignedPermutation(*both) for both in zip(sources, signs, strict=True)]
     return (aligned[0], operators[0]) if single else (aligned, operators)
 
 
 def align_marked(
-    population: Array, anchor: Array, topology: Topology, method: str, seed: int | Generator = 0
+    population: Array, anchor: Array, topology: Topology, method: str
 ) -> tuple[Array, Array]:
     """The aligned population, and ``(1, 2, ..., D)`` moved in the same way for each candidate."""
     check_choice("method", method, ALIGNMENTS)
@@ -82,7 +71,7 @@ def align_marked(
             f"exact alignment of a {topology} network takes more than {MAX_EXACT_STEPS:,} steps; "
             'use method="assignment".'
         )
-    D, rng, size = topology.dim, np.random.default_rng(seed), max(1, CHUNK // topology.dim)
+    D, size = topology.dim, max(1, CHUNK // topology.dim)
     aligned, marks = np.empty_like(population), np.empty_like(population)
     blocks = _blocks_with_marks(topology)
     centre = np.append(anchor, np.zeros(D))  # marks of zero, so that no inner product knows them
@@ -90,11 +79,7 @@ def align_marked(
         part = slice(first, first + size)
         unmoved = np.broadcast_to(np.arange(1.0, D + 1), population[part].shape)
         both = np.hstack([population[part], unmoved])
-        if method == "invariant":
-            apply_rules(both, topology, blocks)
-        elif method == "proximity":
-            step_towards(both, centre, blocks, topology.signed, rng)
-        elif method == "assignment":
+        if method == "assignment":
             sweep(both, centre, blocks, topology.signed)
         else:
             move_to_nearest(both, centre, topology, blocks)
@@ -170,38 +155,28 @@ def distance(
     return float(lengths) if lengths.ndim == 0 else lengths
 
 
-def centroid(population: ArrayLike, topology: Topology, method: str = "auto") -> Array:
+def centroid(population: ArrayLike, topology: Topology) -> Array:
     """The mean (D,) modulo symmetries: align to the mean, average, repeat to a fixed point.
 
-    The plain mean of a population that is spread over replicas collapses towards zero. Begins at
-    the first candidate; by ``"exact"`` or ``"assignment"`` each round brings the candidates nearer
-    to their mean.
+    The plain mean of a population (N_p, D) that is spread over replicas collapses towards zero.
+    Begins at the first candidate; each round brings the candidates nearer to their mean.
 
-    Args:
-        population: Candidates (N_p, D).
-        topology: What they are.
-        method: One of ``align``, or ``"auto"``: ``"exact"`` if a round takes up to
-            ``MAX_CENTROID_STEPS`` steps, and ``MAX_EXACT_STEPS`` per candidate; else
-            ``"assignment"``. By exact alignment the centroid of replicas of one network is a
-            replica of it. Sweeps (``"assignment"``) are faster, but with two hidden layers or more
-            they may leave replicas apart, and their mean is then no network like them.
-
-    Raises:
-        ValueError: if ``"exact"`` is asked for and would take more than ``MAX_EXACT_STEPS``.
+    Alignment is exact if a round takes up to ``MAX_CENTROID_STEPS`` steps, and ``MAX_EXACT_STEPS``
+    per candidate: then the centroid of replicas of one network is a replica of it. Where that takes
+    longer candidates are swept, which may leave replicas apart in networks with two hidden layers
+    or more, and their mean is then no network like them.
     """
-    check_choice("method", method, (*ALIGNMENTS, "auto"))
     aligned = _population(population, topology)
-    if method == "auto":
-        method = affordable_method(topology, len(aligned))
+    method = affordable_method(topology, len(aligned))
     return centroid_from(aligned[0], aligned, topology, method)
 
 
 def centroid_from(mean: Array, population: Array, topology: Topology, method: str) -> Array:
     """The same from another beginning, with nothing checked."""
-    rng, aligned = np.random.default_rng(0), population
+    aligned = population
     while True:
         previous = mean
-        aligned, _ = align_marked(aligned, mean, topology, method, rng)
+        aligned, _ = align_marked(aligned, mean, topology, method)
         mean = aligned.mean(axis=0)
         if np.allclose(mean, previous, rtol=1e-12, atol=0):
             return mean
@@ -216,7 +191,7 @@ def canonical(theta: ArrayLike, topology: Topology) -> Array:
     """
     population, single = _one_or_many(theta, topology)
     out = population.copy()
-    apply_rules(out, topology, topology.blocks)
+    apply_rules(out, topology)
     return out[0] if single else out
 
 
@@ -224,7 +199,7 @@ class Spread(NamedTuple):
     """How a population is spread over the partitions around an anchor.
 
     Attributes:
-        share: Share of candidates in the anchor's partition, as far as the method can tell: those
+        share: Share of candidates in the anchor's partition, as far as sweeps can tell: those
             that it leaves as they are.
         conventions: Effective number of distinct conventions: two candidates drawn at random have
             the same one with probability ``1 / conventions``. 1 means that all agree.
@@ -234,17 +209,14 @@ class Spread(NamedTuple):
     conventions: float
 
 
-def spread(
-    population: ArrayLike, anchor: ArrayLike, topology: Topology, method: str = "assignment"
-) -> Spread:
+def spread(population: ArrayLike, anchor: ArrayLike, topology: Topology) -> Spread:
     """Whether symmetries divide a population: in which partition each candidate lies.
 
-    A candidate's convention is the symmetry that brings it near to the anchor, by a ``method`` of
-    ``align``. Sweeps, the default, are cheap enough to follow a search; with two hidden layers or
-    more they stop early for some candidates, and only ``"exact"`` always knows the partition.
+    A candidate's convention is the symmetry that brings it near to the anchor by sweeps, which are
+    cheap enough to follow a search; with two hidden layers or more they stop early for some.
     """
     candidates = _population(population, topology)
-    _, marks = align_marked(candidates, _anchor(anchor, topology), topology, method)
+    _, marks = align_marked(candidates, _anchor(anchor, topology), topology, "assignment")
     counts = Counter(row.tobytes() for row in marks)
     n, own = len(candidates), counts[np.arange(1.0, topology.dim + 1).tobytes()]
     return Spread(own / n, n * n / sum(count * count for count in counts.values()))

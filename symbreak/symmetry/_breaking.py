@@ -8,7 +8,7 @@ as it was. It never changes the function that a candidate computes, nor its erro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -86,8 +86,8 @@ class InvariantBreaking(_OfNetworks):
     name: ClassVar[str] = "invariant"
 
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
-        net, (moved, _) = self.topology, self._checked(population, anchor)
-        return moved, apply_rules(moved, net, net.blocks)
+        moved, _ = self._checked(population, anchor)
+        return moved, apply_rules(moved, self.topology)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,14 @@ class ProximityBreaking(_OfNetworks):
     def __call__(self, population: Array, anchor: Array, rng: Generator) -> Broken:
         net, (moved, anchor) = self.topology, self._checked(population, anchor)
         check_kind("rng", rng, Generator, "as numpy.random.default_rng makes")
-        return moved, step_towards(moved, anchor, net.blocks, net.signed, rng)
+        modified = np.zeros(len(moved), dtype=np.bool_)
+        for block in net.blocks if net.signed else ():  # in order: adjacent layers' blocks overlap
+            _flip_towards(moved, anchor, block, modified)
+        for block in net.blocks:
+            if len(block) > 1:
+                pairs = rng.random((len(moved), 2))
+                _swap_towards(moved, anchor, block, pairs, modified)
+        return moved, modified
 
 
 @dataclass(frozen=True)
@@ -169,30 +176,12 @@ BREAKINGS: dict[str, Callable[..., Breaking]] = {
 }
 
 
-def apply_rules(population: Array, topology: Topology, blocks: Sequence[IntArray]) -> Mask:
-    """Rule-1, where neurons can be flipped, and rule-2, in place; which candidates changed.
-
-    Blocks may have more columns than the topology's, which then move along.
-    """
+def apply_rules(population: Array, topology: Topology) -> Mask:
+    """Rule-1, where neurons can be flipped, and rule-2, in place; which candidates changed."""
     modified = np.zeros(len(population), dtype=np.bool_)
-    for block, keys in zip(blocks, topology.key_index, strict=True):
+    for block, keys in zip(topology.blocks, topology.key_index, strict=True):
         # in order: a layer's keys may follow its inputs
         _put_in_order(population, block, population[:, keys], topology.signed, modified)
-    return modified
-
-
-def step_towards(
-    population: Array, anchor: Array, blocks: Sequence[IntArray], signed: bool, rng: Generator
-) -> Mask:
-    """Algorithm 1, in place; which candidates changed. Flips only where neurons can be flipped."""
-    modified = np.zeros(len(population), dtype=np.bool_)
-    if signed:
-        for block in blocks:  # in order: blocks of adjacent layers overlap
-            _flip_towards(population, anchor, block, modified)
-    for block in blocks:
-        if len(block) > 1:
-            pairs = rng.random((len(population), 2))
-            _swap_towards(population, anchor, block, pairs, modified)
     return modified
 
 

@@ -4,10 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbreak import Topology
+from symbreak.symmetry import _alignment as module
 from symbreak.symmetry import (
-    ExhaustiveBreaking,
-    InvariantBreaking,
-    ProximityBreaking,
     align,
     canonical,
     centroid,
@@ -15,7 +13,6 @@ from symbreak.symmetry import (
     replicas,
     spread,
 )
-from symbreak.symmetry import _alignment as module
 from tests.strategies import KINDS, seeds, topologies
 
 NETS = topologies(max_layers=3, max_width=3, max_replicas=3_000, kinds=KINDS)
@@ -37,30 +34,8 @@ def test_the_operators_are_symmetries_that_give_what_was_aligned(topology, seed,
         assert np.array_equal(operator(theta), moved)
         assert np.any(np.all(replicas(theta, topology) == moved, axis=1))
     one, operator = align(population[0], anchor, topology, method)
-    if method != "proximity":  # which draws other pairs for one than for six
-        assert np.array_equal(one, aligned[0])
-        assert operator == operators[0]
-
-
-@settings(max_examples=25)
-@given(NETS, seeds())
-def test_each_method_is_the_breaking_of_that_name(topology, seed):
-    population, anchor = drawn(topology, seed)
-    expected = {
-        "exact": ExhaustiveBreaking(topology),
-        "invariant": InvariantBreaking(topology),
-        "proximity": ProximityBreaking(topology),
-    }
-    for method, breaking in expected.items():
-        broken, _ = breaking(population, anchor, np.random.default_rng(3))
-        aligned, _ = align(population, anchor, topology, method, seed=3)
-        if method == "exact":  # up to ties of distances
-            far = np.linalg.norm(broken - anchor, axis=1)
-            assert np.linalg.norm(aligned - anchor, axis=1) == pytest.approx(far, rel=1e-12)
-        else:
-            assert np.array_equal(aligned, broken)
-        if method == "invariant":
-            assert np.array_equal(canonical(population, topology), broken)
+    assert np.array_equal(one, aligned[0])
+    assert operator == operators[0]
 
 
 @settings(max_examples=25)
@@ -114,7 +89,9 @@ def test_the_centroid_of_replicas_is_a_replica(topology, seed):
 def test_a_centroid_is_swept_where_exact_alignment_takes_too_long(monkeypatch):
     topology = Topology.parse("2-3-2-1")  # 16 steps per candidate
     population, _ = drawn(topology, 4, 10)
-    exact, swept = (centroid(population, topology, how) for how in ("exact", "assignment"))
+    exact, swept = (
+        module.centroid_from(population[0], population, topology, how) for how in module.ALIGNMENTS
+    )
     assert not np.allclose(exact, swept)
     monkeypatch.setattr(module, "MAX_CENTROID_STEPS", 160)
     assert np.array_equal(centroid(population, topology), exact)
@@ -126,14 +103,6 @@ def test_a_centroid_is_swept_where_exact_alignment_takes_too_long(monkeypatch):
     wide = Topology.parse("2-12-12-1")
     ones = np.ones((3, wide.dim))
     assert distance(centroid(ones, wide), ones[0], wide, "assignment") == 0
-
-
-def test_the_exact_spread_knows_the_partitions_of_deep_networks():
-    topology = Topology.parse("2-3-2-1")
-    (theta,), _ = drawn(topology, 0, 1)
-    every = replicas(theta, topology)  # each in a partition of its own
-    assert spread(every, theta, topology, "exact") == (1 / len(every), len(every))
-    assert spread(every, theta, topology).conventions < len(every)
 
 
 def test_the_spread_counts_partitions():
@@ -158,7 +127,6 @@ def test_the_spread_counts_partitions():
         (lambda t: align(np.full(4, 1e200), np.zeros(4), t), "below 1e.100 in magnitude"),
         (lambda t: align(np.zeros(4), np.zeros(4), t, "exakt"), "Did you mean 'exact'"),
         (lambda t: centroid(np.zeros(4), t), "population must have shape"),
-        (lambda t: centroid(np.zeros((2, 4)), t, "autos"), "Did you mean 'auto'"),
     ],
 )
 def test_bad_input_is_refused(call, message):

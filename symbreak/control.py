@@ -121,32 +121,25 @@ def _cart(kind: int, angle: float, poles: dict[float, float], steps: int, scale:
     return _Task(kind, start, np.array(scale), steps, seconds, substeps, lengths, masses)
 
 
-_POLES = ("x", "x'", "angle 1", "angle 1'", "angle 2", "angle 2'")
-_POLE_SCALES = (2.4, 1.5, 0.6283, 2.0, 0.6283, 2.0)
-_BALANCED = "100,000 / steps that the poles stay up"
+def _double_pole(name: str, length: int, about: str) -> Control:
+    """Balancing a pole of 1 m and one of so many cm, whose masses are as their lengths."""
+    poles = {0.5: 0.1, length / 200: length / 1000}
+    scales = (2.4, 1.5, 0.6283, 2.0, 0.6283, 2.0)
+    states = ("x", "x'", "angle 1", "angle 1'", "angle 2", "angle 2'")
+    text = (
+        f"two poles on a cart, of 1 m and {length} cm, {about}: 100,000 / steps that they stay up"
+    )
+    task = _cart(_BALANCE, math.radians(4), poles, 100_000, scales)
+    return Control(name, text, states, states, 1.0, (6,), task)
 
+
+_SWINGING = np.array([1.0, 1.0, 1.0, 1.0, *MAX_SPEEDS])
 #: The problems by name.
 CONTROL: dict[str, Control] = {
     row.name: row
     for row in (
-        Control(
-            "double-pole",
-            f"two poles on a cart, of 1 m and 10 cm, with velocities: {_BALANCED}",
-            _POLES,
-            _POLES,
-            1.0,
-            (6,),
-            _cart(_BALANCE, math.radians(4), {0.5: 0.1, 0.05: 0.01}, 100_000, _POLE_SCALES),
-        ),
-        Control(
-            "double-pole-long",
-            f"two poles on a cart, of 1 m and 50 cm, hard to tell apart: {_BALANCED}",
-            _POLES,
-            _POLES,
-            1.0,
-            (6,),
-            _cart(_BALANCE, math.radians(4), {0.5: 0.1, 0.25: 0.05}, 100_000, _POLE_SCALES),
-        ),
+        _double_pole("double-pole", 10, "with velocities"),
+        _double_pole("double-pole-long", 50, "hard to tell apart"),
         Control(
             "swing-up",
             "a hanging pole on a cart, to be swung up and held for 10 s: mean lack of height",
@@ -163,16 +156,7 @@ CONTROL: dict[str, Control] = {
             ("cos angle 1", "sin angle 1", "cos angle 2", "sin angle 2", "angle 1'", "angle 2'"),
             66.0,
             (8,),
-            _Task(
-                _ACROBOT,
-                np.zeros(4),
-                np.array([1.0, 1.0, 1.0, 1.0, *MAX_SPEEDS]),
-                500,
-                0.2,
-                1,
-                np.empty(0),
-                np.empty(0),
-            ),
+            _Task(_ACROBOT, np.zeros(4), _SWINGING, 500, 0.2, 1, *np.empty((2, 0))),
         ),
     )
 }

@@ -126,9 +126,8 @@ def _double_pole(name: str, length: int, about: str) -> Control:
     poles = {0.5: 0.1, length / 200: length / 1000}
     scales = (2.4, 1.5, 0.6283, 2.0, 0.6283, 2.0)
     states = ("x", "x'", "angle 1", "angle 1'", "angle 2", "angle 2'")
-    text = (
-        f"two poles on a cart, of 1 m and {length} cm, {about}: 100,000 / steps that they stay up"
-    )
+    text = f"two poles on a cart, of 1 m and {length} cm, {about}"
+    text += ": 100,000 / steps that the poles stay up"
     task = _cart(_BALANCE, math.radians(4), poles, 100_000, scales)
     return Control(name, text, states, states, 1.0, (6,), task)
 

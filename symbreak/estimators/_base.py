@@ -56,8 +56,6 @@ Names = tuple[str, ...]
 
 #: Hidden neurons where they are not chosen: of an autoencoder, and of a search without restarts.
 NEURONS = 5
-#: Longer than anybody waits; an integer may be too large for a float.
-MAX_TIME = 1e9
 
 
 class EvolvedNetwork(BaseEstimator):
@@ -228,7 +226,7 @@ class EvolvedNetwork(BaseEstimator):
                 problem,
                 self.method,
                 max_evaluations=self.max_evaluations,
-                max_time=None if self.max_time is None else min(self.max_time, MAX_TIME),
+                max_time=self.max_time,
                 seed=seed,
                 threads=joblib.effective_n_jobs(self.n_jobs),
                 initial=previous,

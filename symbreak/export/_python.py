@@ -110,18 +110,15 @@ def _sum(weights, values):
     return total
 
 
-def _activation(z):
-    if MODEL["activation"] == "logistic":
-        return 1.0 / (1.0 + math.exp(-z)) if z > -700 else 0.0
-    if MODEL["activation"] == "softsign":
-        return z / (1.0 + abs(z))
-    return max(z, 0.0) if MODEL["activation"] == "relu" else getattr(math, MODEL["activation"])(z)
-
-
-def _slope(z, a):
-    """The derivative of the activation at z, where it is a."""
-    slopes = {"tanh": 1.0 - a * a, "sin": math.cos(z), "softsign": (1.0 - abs(a)) ** 2}
-    return {**slopes, "logistic": a * (1.0 - a), "relu": float(z > 0)}[MODEL["activation"]]
+# Each with its derivative at z, where it is a.
+ACTIVATIONS = {
+    "tanh": (math.tanh, lambda z, a: 1.0 - a * a),
+    "sin": (math.sin, lambda z, a: math.cos(z)),
+    "softsign": (lambda z: z / (1.0 + abs(z)), lambda z, a: (1.0 - abs(a)) ** 2),
+    "logistic": (lambda z: 1 / (1 + math.exp(-z)) if z > -700 else 0.0, lambda z, a: a * (1 - a)),
+    "relu": (lambda z: max(z, 0.0), lambda z, a: float(z > 0)),
+}
+_activation, _slope = ACTIVATIONS[MODEL["activation"]]
 
 
 def _along(layers, direction, values):

@@ -4,7 +4,6 @@ A new row of ``METHODS`` is held to it at once, and so is an optimizer of a kind
 has none of.
 """
 
-import json
 from typing import ClassVar
 
 import numpy as np
@@ -231,15 +230,6 @@ def test_wrong_shapes_are_refused_in_letters_and_numbers(kind):
     candidates[5, 2] = np.nan
     with pytest.raises(ValueError, match=r"candidates must be finite, .* index \(5, 2\)"):
         optimizer.tell(candidates, np.zeros(8))
-
-
-def test_settings_are_part_of_the_state_which_is_strict_json_but_for_arrays():
-    settings = {DE: {"F": 0.7, "CR": 0.3, "inflate": True}, CMAES: {"sigma": 0.1}}
-    for kind, given in settings.items():
-        state = kind(3, population_size=8, **given).state()
-        plain = {k: v for k, v in state.items() if not isinstance(v, np.ndarray)}
-        assert json.dumps(plain, allow_nan=False)
-        assert given.items() <= vars(kind.from_state(state)).items()
 
 
 def test_a_state_of_something_else_is_refused():

@@ -139,12 +139,6 @@ def test_any_number_of_samples_is_right_around_blocks_and_padding(K):
     assert here.g == pytest.approx(g, rel=1e-7, abs=1e-13 * K)
 
 
-def test_a_hundred_thousand_samples_need_no_matrix_of_samples_by_parameters():
-    problem = make_problem("2-20-20-1", K=100_000)
-    arrays = [v for v in vars(Linearisation(problem)).values() if isinstance(v, np.ndarray)]
-    assert sum(a.size for a in arrays) < 0.4 * len(problem.train) * problem.topology.dim
-
-
 @pytest.mark.interpreted
 @pytest.mark.parametrize("n", [1, 4, 7, 20])
 @pytest.mark.parametrize("D", [1, 6, 17, 37])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from sklearn.datasets import load_diabetes
 
 import symbreak
-from symbreak import LeastSquares, load_problem, train
+from symbreak import LeastSquares, load_problem
 from symbreak._activations import ACTIVATIONS
 from symbreak._polish._linearisation import jacobian_cost
 from symbreak._polish._polisher import Curvature, Polisher
@@ -219,14 +219,6 @@ def test_random_starts_reach_the_floors_of_the_papers_problems(name, starts, err
     rng = np.random.default_rng(0)
     thetas = rng.uniform(-1, 1, size=(starts, problem.topology.dim))
     assert min(polish(theta, problem, max_iterations=400).error for theta in thetas) <= error
-
-
-@pytest.mark.slow
-def test_sinc2d_is_solved_in_a_fifth_of_short_searches_with_a_polish():
-    problem = load_problem("sinc2d")
-    found = [train(problem, "DE-SB", max_evaluations=10_000, seed=seed).theta for seed in range(20)]
-    errors = [polish(theta, problem).error for theta in found]
-    assert sum(error < 1.1 * 0.00245 for error in errors) >= 4  # 9 to 15 in three groups
 
 
 def test_the_model_that_foretold_a_step_better_is_used_next():

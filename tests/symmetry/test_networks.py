@@ -242,24 +242,6 @@ def test_names_of_other_libraries_are_known_too():
 
 
 @pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("sin", lambda w, b, v, c: (w, b + np.pi, -v, c)),
-        ("relu", lambda w, b, v, c: (2 * w, 2 * b, v / 2, c)),
-        ("logistic", lambda w, b, v, c: (-w, -b, -v, c + v.sum(axis=0))),
-    ],
-)
-def test_the_symmetries_that_are_not_undone_are_symmetries(name, change):
-    rng = np.random.default_rng(0)
-    one, net = arrays(rng, (2, 3, 1)), Topology((2, 3, 1), name, outputs="searched")
-    other, X = list(change(*one)), rng.normal(size=(5, 2))
-    a, b = (network.outputs(networks.read(n, name).theta, net, X) for n in (one, other))
-    assert a == pytest.approx(b)
-    assert len(networks.SYMMETRIES[name]) > 1 + ACTIVATIONS[name].odd
-    assert networks.distance(one, other, name) > 0.1
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda n: (n[:3], n, "tanh"), "a vector of biases for each or none, got arrays of shapes"),

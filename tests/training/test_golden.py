@@ -7,6 +7,7 @@ If a change is meant to make trainings come out differently, write the file anew
 """
 
 import hashlib
+import itertools
 import json
 import subprocess
 import sys
@@ -74,18 +75,17 @@ def _problems():
     X, y, labels, weights = _tables()
     for name in ("sinc", "sinc2d", "two-circles"):
         yield name, load_problem(name)
-    for rescale in ("unit", "none"):
-        for alpha in (0.0, 0.01, "auto"):
-            for weighted in (False, True):
-                for validated in (False, True):
-                    settings = {"rescale": rescale, "alpha": alpha, "merge": False}
-                    settings["output_shift"] = not weighted
-                    if weighted:
-                        settings["weights"] = weights
-                    if validated:
-                        settings |= {"validation": (X[60:75], y[60:75]), "test": (X[75:], y[75:])}
-                    name = f"{rescale} {alpha} weights {weighted} validation {validated}"
-                    yield name, Problem.from_arrays(X[:60], y[:60], hidden=(3,), **settings)
+    both = (False, True)
+    for row in itertools.product(("unit", "none"), (0.0, 0.01, "auto"), both, both):
+        rescale, alpha, weighted, validated = row
+        settings = {"rescale": rescale, "alpha": alpha, "merge": False}
+        settings["output_shift"] = not weighted
+        if weighted:
+            settings["weights"] = weights
+        if validated:
+            settings |= {"validation": (X[60:75], y[60:75]), "test": (X[75:], y[75:])}
+        name = f"{rescale} {alpha} weights {weighted} validation {validated}"
+        yield name, Problem.from_arrays(X[:60], y[:60], hidden=(3,), **settings)
     for alpha in (0.0, "auto"):
         settings = {"rescale": "none", "alpha": alpha, "output_shift": True, "merge": False}
         table = Problem.from_arrays(X, labels, task="classification", hidden=(3,), **settings)

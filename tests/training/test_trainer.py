@@ -230,8 +230,6 @@ def test_a_start_that_begins_with_nothing_or_with_two_things_is_refused(problem)
     state, searching = Run(free).state(), Run(problem).state()
     for wrong in (
         damaged(state, random=None),
-        damaged(state, random=np.full(10, np.nan)),
-        damaged(state, random=np.zeros(9)),
         damaged(state, optimizer=searching["start"]["optimizer"]),
         state | {"plan": state["plan"] | {"search_evaluations": 3}},
         state | {"plan": state["plan"] | {"polish": "none"}},

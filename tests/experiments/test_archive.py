@@ -122,8 +122,16 @@ def test_other_results_under_the_same_names_are_refused(tmp_path, folder):
         ("archive.json", None, r"no archive at .*archive\.json"),
         ("archive.json", b'{"format": 99}', "format 99"),
         ("archive.json", b"[]", "damaged"),
-        ("syn5/runs.csv.gz", gzip.compress(b"problem,error\nsyn5,low\n"), r"runs\.csv\.gz is dam"),
-        ("syn5/runs.csv.gz", gzip.compress(b"problem,error\n")[:-9], r"runs\.csv\.gz is damaged"),
+        (
+            "syn5/runs.csv.gz",
+            gzip.compress(b"problem,error\nsyn5,low\n", mtime=0),
+            r"runs\.csv\.gz is dam",
+        ),
+        (
+            "syn5/runs.csv.gz",
+            gzip.compress(b"problem,error\n", mtime=0)[:-9],
+            r"runs\.csv\.gz is damaged",
+        ),
     ],
 )
 def test_what_is_no_archive_or_damaged_is_refused_in_words(folder, name, content, words):

@@ -147,14 +147,18 @@ class Start:
         return polisher.fit_error if isinstance(polisher, EvidencePolisher) else np.nan
 
     def step(self) -> None:
-        """Do one generation, or one iteration of the polish, whose first is also its beginning."""
+        """Do one generation, or begin the polish, or do one iteration of it.
+
+        An iteration of a very large network takes a minute: there is an error before its first.
+        """
         if self.optimizer is not None and self._is_searching:
             self._search(self.optimizer)
+        elif self._polisher is None:
+            self._begin_polish()
         else:
-            polisher = self._polisher or self._begin_polish()
-            polisher.step()
-            self._note_polish(polisher)
-            self.recent = np.append(self.recent[-self._patience.slow[1] :], polisher.error)
+            self._polisher.step()
+            self._note_polish(self._polisher)
+            self.recent = np.append(self.recent[-self._patience.slow[1] :], self._polisher.error)
         self._look_ahead()
 
     @property
@@ -222,7 +226,7 @@ class Start:
             return stopped or "budget"
         return ""
 
-    def _begin_polish(self) -> Polisher:
+    def _begin_polish(self) -> None:
         most = self._patience.iterations
         if self.objective.sets_ridge:  # errors are not of one kind
             self.stall, most = NEVER, ITERATIONS
@@ -232,7 +236,6 @@ class Start:
             max_evaluations=self.max_evaluations - self._n_searched,
         )
         self._note_polish(self._polisher)
-        return self._polisher
 
     def found(self) -> Found:
         """What it has found by now; only starts of many are told apart."""

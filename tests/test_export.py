@@ -307,6 +307,8 @@ def test_without_error_bars_there_is_no_standard_deviation_to_export():
     for export in (to_c, to_python):
         with pytest.raises(ValueError, match="the model has no error bars"):
             export(MODELS["tanh"], std=True)
+    with pytest.raises(ValueError, match="exported without standard deviations"):
+        executed(to_python(MODELS["tanh"]))["std"]([1, 2, 3])
 
 
 def test_c_names_the_class_of_a_sample(compiled):

@@ -46,7 +46,7 @@ def directions_of(member: Member) -> list[list[Array]]:
 
 
 def raw_rows_of(model: Model) -> list[Array]:
-    """The same from inputs as they are in the data to targets in their units, or scores."""
+    """Such rows from inputs as they are in the data to targets in their units, or scores."""
     layers = rows_of(model)
     layers[0][:, :-1] /= model.inputs.scale
     layers[0][:, -1] -= layers[0][:, :-1] @ model.inputs.mean

@@ -63,8 +63,10 @@ _FUNCTIONS = '''def outputs(x):
         values = [_activation(z) for z in _sums(layer, values)]
     sums = _sums(MODEL["layers"][-1], values)
     if MODEL["output"] == "softmax":
-        powers = [math.exp(z - max(sums)) for z in sums]
-        return [power / sum(powers) for power in powers]
+        most = max(sums)
+        powers = [math.exp(z - most) for z in sums]
+        total = sum(powers)
+        return [power / total for power in powers]
     mean, scale = MODEL["targets"]
     return [z * s + m for z, s, m in zip(sums, scale, mean)]
 
@@ -79,6 +81,8 @@ def predict(x):
 
 def std(x):
     """Standard deviations of the targets around ``outputs(x)``, if they were exported."""
+    if "members" not in MODEL:
+        raise ValueError("this file was exported without standard deviations (--std).")
     (mean, scale), inputs = MODEL["targets"], _inputs(x)
     middle = [(y - m) / s for y, m, s in zip(outputs(x), mean, scale)]
     total = [0.0] * len(middle)

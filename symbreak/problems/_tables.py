@@ -71,20 +71,24 @@ def are(words: Collection[str], cells: Sequence[str]) -> Mask:
     return np.array([cell.strip().lower() in words for cell in cells], dtype=np.bool_)
 
 
-def is_number(text: str) -> bool:
-    """Whether a string is a number; Python's underscores do not count."""
+def number(text: str) -> float | None:
+    """A string as Python reads it, but for its underscores; None if it is no number."""
     try:
-        float(text)
+        return None if "_" in text else float(text)
     except ValueError:
-        return False
-    return "_" not in text
+        return None
+
+
+def is_number(text: str) -> bool:
+    """Whether a string is a number."""
+    return number(text) is not None
 
 
 def to_floats(cells: Sequence[str], decimal: str) -> Array:
-    """Strings as numbers (K,), exactly as Python reads them; NaN where one is no number."""
+    """Strings as numbers (K,); NaN where one is no number."""
     if decimal == ",":
         cells = ["" if "." in cell else cell.replace(",", ".", 1) for cell in cells]
-    return np.array([float(cell) if is_number(cell) else math.nan for cell in cells])
+    return np.array([number(cell) for cell in cells], dtype=np.float64)
 
 
 def to_numbers(

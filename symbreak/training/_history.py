@@ -88,9 +88,8 @@ class History:
 
     def note_rates(self) -> None:
         """Note errors of the best if the one on the validation set improves (paper-notes 15b)."""
-        if not self.curve or self._objective.sets_ridge:  # nothing is found, or not settled yet
-            return
-        if not self._objective.validates:
+        is_settled = bool(self.curve) and not self._objective.sets_ridge
+        if not is_settled or not self._objective.validates:
             return
         model = self._objective.model(self.theta)
         if self.note_model(model, int(self.curve[-1][0])):

@@ -245,9 +245,10 @@ class Run:
 
     def _has_ended(self, start: Start) -> bool:
         """Whether a start is through; one that has stalled goes on if it is as good as others."""
-        promising = self.plan.patience(self.objective.topology).promising
-        if start.reason == "stalled" and start.history.error <= promising * self.history.error:
-            start.go_on()
+        if start.reason == "stalled":
+            promising = self.plan.patience(self.objective.topology).promising
+            if start.history.error <= promising * self.history.error:
+                start.go_on()
         return start.finished
 
     def _take_over(self, start: Start) -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 
 def leave_at_interrupt() -> None:
@@ -37,9 +36,9 @@ def _leave(number: int, frame: object) -> None:
 class _Handler:
     """Asks at the first signal and raises at the second."""
 
-    def __init__(self, ask: Callable[[], None]) -> None:
+    def __init__(self, ask: Callable[[], None], numbers: Iterable[int]) -> None:
         self._ask, self._asked = ask, False
-        self.before: dict[int, Any] = {}
+        self.before = {number: signal.getsignal(number) for number in numbers}
 
     def __call__(self, number: int, frame: object) -> None:
         if self._asked:
@@ -62,8 +61,7 @@ def deferred_interrupts(
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handler = _Handler(ask)
-    handler.before = {number: signal.getsignal(number) for number in numbers}
+    handler = _Handler(ask, numbers)
     for number in numbers:
         signal.signal(number, handler)
     try:

@@ -96,12 +96,7 @@ def agreement(
     A row for each of its problems and families with two methods here. Winners are compared where
     all three are. A test agrees with the paper's if neither finds a difference, or both do and the
     same method is ahead, by rank here and by mean there; with fewer than five repetitions it
-    cannot find any.
-
-    Args:
-        summary: From ``statistics.summary``.
-        pairwise: From ``statistics.pairwise``.
-        names: The paper's names of the problems there that are the paper's.
+    cannot find any. ``names`` are the paper's of the problems that are the paper's.
     """
     rows: list[dict[str, Any]] = []
     groups: Any = summary.set_index("method").groupby(["problem", "family"], sort=False)["mean"]

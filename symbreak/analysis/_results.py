@@ -74,10 +74,11 @@ class Results:
                 "these results cannot be compared with each other: there is "
                 f"{'; '.join(different)}. Report them one by one."
             )
-        frames: dict[str, Any] = {
-            name: _printable_names(joined([getattr(each, name) for each in found]))
-            for name in (*TABLE_OF, "failures")
-        }
+        frames: dict[str, Any] = {}
+        for name in (*TABLE_OF, "failures"):
+            frame = joined([getattr(each, name) for each in found])
+            printed = {column: frame[column].map(printable) for column in ("problem", "method")}
+            frames[name] = frame.assign(**printed)
         runs = frames["runs"] = _in_order(frames["runs"])
         facts = {printable(n): fact for each in found for n, fact in each.facts().items()}
         pairs = zip(sources, found, strict=True)
@@ -208,16 +209,12 @@ class Results:
 
     @cached_property
     def planned(self) -> dict[str, RunSpec]:
-        """Every run of the studies, by its key."""
-        return {run.key: run for spec in self.specs for run in spec.runs()}
-
-    @cached_property
-    def specs(self) -> list[StudySpec]:
-        """The studies, as far as their files can still be read."""
-        found = []
+        """Every run of the studies, by its key, as far as their files can still be read."""
+        found: dict[str, RunSpec] = {}
         for name, text, folder in self.studies:
             with suppress(ValueError):  # such as a data file that lies elsewhere
-                found.append(StudySpec.parse(text, name=name, folder=folder, try_runs=False))
+                spec = StudySpec.parse(text, name=name, folder=folder, try_runs=False)
+                found |= {run.key: run for run in spec.runs()}
         return found
 
     @cached_property
@@ -231,12 +228,6 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
-
-
-def _printable_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose problems and methods can be printed."""
-    names = {name: frame[name].map(printable) for name in ("problem", "method") if name in frame}
-    return frame.assign(**names)
 
 
 def _in_order(runs: pd.DataFrame) -> pd.DataFrame:

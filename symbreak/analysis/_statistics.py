@@ -128,19 +128,12 @@ def pairwise(
 
 
 class Ranks(NamedTuple):
-    """Methods on several problems, by their ranks (Demsar 2006).
+    """Methods on several problems, by their ranks (Demsar 2006)."""
 
-    Attributes:
-        table: Columns method, family and ``rank``, its mean over the problems, the smallest first.
-        n_problems: On so many problems all these methods have runs.
-        p: Of Friedman's test: is there any difference?
-        critical_difference: Mean ranks that differ by less cannot be told apart (Nemenyi's test).
-    """
-
-    table: pd.DataFrame
-    n_problems: int
-    p: float
-    critical_difference: float
+    table: pd.DataFrame  # method, family and rank, its mean over the problems, the smallest first
+    n_problems: int  # on so many all these methods have runs
+    p: float  # of Friedman's test: is there any difference?
+    critical_difference: float  # mean ranks less apart cannot be told apart (Nemenyi's test)
 
 
 def overall_ranks(summary_frame: pd.DataFrame) -> Ranks | None:

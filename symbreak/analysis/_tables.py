@@ -204,18 +204,17 @@ def _rows_of_texts(
 
 def markdown_table(results: Results) -> str:
     """Normalised errors, the best of a family in bold."""
-    head, *rows = (" | ".join(row) for row in _rows_of_texts(results, "**%s**", _escape_markdown))
-    rule = "|---" * (len(results.lineup.members) + 1) + "|"
-    return "\n".join([f"| {head} |", rule, *(f"| {row} |" for row in rows)]) + "\n"
+    head, *rows = _rows_of_texts(results, "**%s**", _escape_markdown)
+    first, *others = (f"| {' | '.join(row)} |" for row in (head, *rows))
+    return "\n".join([first, f"{'|---' * len(head)}|", *others]) + "\n"
 
 
 def latex_table(results: Results) -> str:
     """The table in LaTeX, which needs no package."""
-    head, *rows = (
-        rf"{' & '.join(row)} \\" for row in _rows_of_texts(results, r"\textbf{%s}", _escape_latex)
-    )
-    begin = rf"\begin{{tabular}}{{l{'c' * len(results.lineup.members)}}}"
-    lines = [begin, r"\hline", head, r"\hline", *rows, r"\hline", r"\end{tabular}"]
+    head, *rows = _rows_of_texts(results, r"\textbf{%s}", _escape_latex)
+    begin = rf"\begin{{tabular}}{{l{'c' * (len(head) - 1)}}}"
+    lines = [rf"{' & '.join(row)} \\" for row in (head, *rows)]
+    lines = [begin, r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", r"\end{tabular}"]
     return "\n".join(lines) + "\n"
 
 

@@ -32,7 +32,7 @@ from symbreak.experiments import Archive, Store, StudySpec, run_study
 from symbreak.experiments._driver import Update
 from symbreak.experiments._execution import missing_runs
 from symbreak.experiments._spec import seconds_per_evaluation
-from symbreak.experiments._study import BUILT_IN
+from symbreak.experiments._study import BUILT_IN, check_shard
 
 LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 MEASURE_FOR = 10.0  # seconds before the time left is said: the first runs compile
@@ -136,9 +136,8 @@ def _extent(
     if not counts:
         there = f"all {planned:,} runs{part} are" if planned != 1 else f"the only run{part} is"
         return f"{name}: nothing to do, {there} there"
-    parts = {"problem": len(spec.problems), "method": len(spec.methods)}
-    parts["repetition"] = spec.repetitions
-    sizes = ", ".join(counted(number, noun) for noun, number in parts.items())
+    parts = (len(spec.problems), "problem"), (len(spec.methods), "method")
+    sizes = ", ".join(counted(*each) for each in (*parts, (spec.repetitions, "repetition")))
     text = f"{name}: {counted(counts.total(), 'run')} to do of {planned:,}{part} ({sizes})"
     return text + (f"; {n_failed:,} failed before" if n_failed else "")
 
@@ -146,11 +145,10 @@ def _extent(
 def _parse_shard(text: str) -> tuple[int, int]:
     try:
         i, n = map(int, text.split("/"))
+        return check_shard((i, n))
     except ValueError:
-        i, n = 0, 0
-    if not 1 <= i <= n:
-        raise ValueError(f"--shard must be i/n with 1 <= i <= n, such as 2/8, got {text!r}.")
-    return i, n
+        words = f"--shard must be i/n with 1 <= i <= n, such as 2/8, got {text!r}."
+        raise ValueError(words) from None
 
 
 def _print_plan(spec: StudySpec, counts: Counter[tuple[str, str]], workers: int) -> None:

@@ -39,11 +39,7 @@ _KINDS = {"i": "int64", "f": "float64"}  # all else is text
 def write_archive(store: Store, folder: str | Path) -> list[Path]:
     """Add the runs of a store to an archive, or make one; equal results give equal bytes.
 
-    Returns:
-        The files that were written; those that say the same already are left alone.
-
-    Raises:
-        ValueError: if runs of one name could not be compared.
+    Files that say the same already are left alone; those that were written are returned.
     """
     folder = check_folder("folder", folder)
     old = Archive(folder).frames() if (folder / HEAD).exists() else None

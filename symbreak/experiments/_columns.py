@@ -35,26 +35,15 @@ MAX_BYTES = 2**32  # of an array; more is not a result of a small network
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table of the store.
-
-    Attributes:
-        name: In the table.
-        sql: Type and constraints.
-        value: Makes the value from a finished run; None if the store fills it in itself.
-        frame: Its name in ``Store.runs``; empty if it is not in the frame, or not as it is.
-        since: The first format that has it.
-        before: What rows of earlier formats have there.
-        in_result: Whether the fingerprint covers it: what determines a result, or follows from
-            it; times and versions do not.
-    """
+    """A column of a table of the store."""
 
     name: str
-    sql: str
-    value: Callable[[RunSpec, RunRecord], Any] | None = None
-    frame: str = ""
-    since: int = FIRST_FORMAT
-    before: Any = None
-    in_result: bool = False
+    sql: str  # type and constraints
+    value: Callable[[RunSpec, RunRecord], Any] | None = None  # None: the store fills it in itself
+    frame: str = ""  # its name in ``Store.runs``; empty if it is not there, or not as it is
+    since: int = FIRST_FORMAT  # the first format that has it
+    before: Any = None  # what rows of earlier formats have there
+    in_result: bool = False  # whether the fingerprint covers it: not times and versions
 
 
 def _of_run(name: str, sql: str, **options: Any) -> Column:
@@ -212,11 +201,7 @@ def pack(array: NDArray[Any]) -> Row:
 
 
 def unpack(row: Row) -> NDArray[Any]:
-    """The array that was packed into a row.
-
-    Raises:
-        ValueError: if the bytes are not those of such an array.
-    """
+    """The array that was packed into a row; a ValueError if the bytes are not those of one."""
     little = np.frombuffer(_inflated(row), dtype=np.dtype(row["dtype"]).newbyteorder("<"))
     return little.reshape(json.loads(row["shape"])).astype(row["dtype"])
 

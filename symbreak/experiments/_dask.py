@@ -26,12 +26,7 @@ MESSAGES = 10  # that Dask may remember of each connection, instead of a thousan
 
 @contextmanager
 def connect(cluster: str | Path) -> Iterator[Executor]:
-    """The executor of a cluster, by the address of its scheduler or by its scheduler file.
-
-    Raises:
-        ExecutorError: if the scheduler does not answer.
-        ValueError: if ``cluster`` is neither.
-    """
+    """The executor of a cluster, by the address of its scheduler or by its scheduler file."""
     try:
         client = Client(_address(cluster), set_as_default=False)
     except (OSError, TypeError) as error:  # the latter if certificates are missing
@@ -73,13 +68,7 @@ def is_exposed(address: str) -> bool:
 
 
 class DaskExecutor(Executor):
-    """Dask's executor, for calls that are never the same, and who works there.
-
-    Args:
-        executor: ``client.get_executor()``.
-        tell: Called with who comes and goes, in words.
-        warn: Called if others could listen.
-    """
+    """Dask's executor, for calls that are never the same; it tells who comes and goes, in words."""
 
     def __init__(
         self, executor: Any, tell: Callable[[str], object], warn: Callable[[str], object]

@@ -32,25 +32,15 @@ _MEANINGS = {
 
 
 class StoreError(RuntimeError):
-    """A store cannot be read or written; the message says why and what to do.
-
-    Attributes:
-        path: The store; None if the message does not begin with it.
-    """
+    """A store cannot be read or written; the message says why and what to do."""
 
     def __init__(self, message: str, path: Path | None = None) -> None:
         super().__init__(message if path is None else f"store {path}: {message}")
-        self.path = path
+        self.path = path  # None if the message does not begin with it
 
 
 class Database:
-    """An open store, as tables of checked rows.
-
-    Args:
-        path: The file.
-        create: Make it if it is missing or empty.
-        read_only: Never write to it; so it is anyway where it cannot be written to.
-    """
+    """An open store, as tables of checked rows; options are those of ``Store``."""
 
     def __init__(self, path: Path, *, create: bool, read_only: bool = False) -> None:
         self.path = path
@@ -76,11 +66,7 @@ class Database:
         self._connection.close()
 
     def rows(self, table: str, condition: str = "", values: Sequence[Any] = ()) -> Iterator[Row]:
-        """Rows of a table.
-
-        Raises:
-            StoreError: if a row is not what was written.
-        """
+        """Rows of a table; an error if one is not what was written."""
         with self._named_errors():
             for row, sound in self.checked_rows(table, condition, values):
                 if not sound:

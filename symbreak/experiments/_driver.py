@@ -140,11 +140,10 @@ class Driver:
         return [*again, *islice(self.todo, n - len(again))]
 
     def _checkpoint_of(self, run: RunSpec) -> State | None:
-        try:
+        with suppress(CheckpointError):
             return self.store.load_checkpoint(run.key)
-        except CheckpointError:
-            self._restart(run)
-            return None
+        self._restart(run)
+        return None
 
     def _restart(self, run: RunSpec) -> None:
         self.store.delete_checkpoint(run.key)

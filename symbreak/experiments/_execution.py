@@ -175,11 +175,7 @@ def missing_runs(
 
 @contextmanager
 def _only_driver(path: Path) -> Iterator[None]:
-    """Hold the right to work on a store; the system takes it back when the process dies.
-
-    Raises:
-        StoreError: if another process has it.
-    """
+    """Hold the right to work on a store; the system takes it back when the process dies."""
     file = path.resolve()  # the same lock, whichever link leads to the store
     file = file.with_name(file.name + ".lock")
     try:

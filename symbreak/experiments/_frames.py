@@ -130,11 +130,7 @@ def _long_columns(arrays: Arrays, max_points: int | None) -> dict[str, dict[str,
 def long_frames(
     runs: pd.DataFrame, arrays: Iterable[Arrays], max_points: int | None
 ) -> dict[str, pd.DataFrame]:
-    """The arrays of runs below each other, with the names of the runs; ``arrays`` in their order.
-
-    Raises:
-        KeyError: if a run lacks an array.
-    """
+    """The arrays of runs below each other, with their names; a KeyError if a run lacks one."""
     import pandas as pd
 
     parts, frames = [_long_columns(each, max_points) for each in arrays], {}

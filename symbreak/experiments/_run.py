@@ -109,16 +109,10 @@ def run_slice(
     needed: Mapping[str, str],
     imports: Sequence[str] = (),
 ) -> list[Outcome]:
-    """Go on with runs, one after the other, for some seconds together.
+    """Go on with runs, one after the other, for some seconds together, each from its checkpoint.
 
-    Args:
-        jobs: Runs, each with its checkpoint if it was begun.
-        seconds: When to stop, with a checkpoint.
-        needed: What ``describe_here`` must say.
-        imports: Modules that add methods and problems.
-
-    Returns:
-        An outcome for each run that was begun, in order: the first, and perhaps others.
+    There is an outcome for each run that was begun, in order: the first, and perhaps others; or
+    one that says why this worker is refused, which must be as ``describe_here`` of the driver.
     """
     end = time.monotonic() + seconds
     if text := _differences(needed, imports):
@@ -178,11 +172,7 @@ def _differences(needed: Mapping[str, str], imports: Sequence[str]) -> str:
 
 
 def import_modules(names: Sequence[str]) -> tuple[str, ...]:
-    """Import modules by name, as ``import`` does; those that are loaded stay as they are.
-
-    Raises:
-        ValueError: if ``names`` are no names, or one of them cannot be imported.
-    """
+    """Import modules by name, as ``import`` does; those that are loaded stay as they are."""
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"imports must be a list of names of modules, got {shown(names)}.")
     for name in names:

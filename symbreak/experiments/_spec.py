@@ -16,9 +16,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from symbreak._support.checks import (
-    check_count,
     check_path,
-    shown,
     unknown,
 )
 from symbreak.control import CONTROL, control_fitness
@@ -264,13 +262,6 @@ def _other_facts(old: Condition, new: Condition) -> str:
 def sorted_json(facts: Mapping[str, Any]) -> str:
     """Facts as a store writes them."""
     return json.dumps(dict(facts), sort_keys=True)
-
-
-def check_seed(name: str, value: object) -> int:
-    """Return ``value`` if it is an integer that fits a store."""
-    if (seed := check_count(name, value, 0)) > MAX_SEED:
-        raise ValueError(f"{name} must be below 2^63, got {shown(value)}.")
-    return seed
 
 
 def check_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:

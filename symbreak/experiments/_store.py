@@ -267,16 +267,10 @@ class Store:
 
 
 def merge_stores(target: Path, sources: Sequence[Path]) -> int:
-    """Join the finished and failed runs of ``sources`` into ``target``.
+    """Join the finished and failed runs of ``sources`` into ``target``; how many were finished.
 
-    All of a source is taken or nothing. A run that is there already must have the same result.
-
-    Returns:
-        How many finished runs were added.
-
-    Raises:
-        StoreError: if the same run has different results in two stores, or runs of one name could
-            not be compared.
+    All of a source is taken or nothing. A run that is there already must have the same result, and
+    runs of one name must be comparable.
     """
     with ExitStack() as stack:
         theirs = [
@@ -337,10 +331,7 @@ def _refuse_conflicts(ours: Store, theirs: Store) -> None:
 def check_store(path: Path) -> list[str]:
     """What is wrong with a store, in words; nothing if it is sound.
 
-    Every page, every row, every reference, and every result against its fingerprint.
-
-    Raises:
-        StoreError: if it cannot be opened, or has damaged pages.
+    Every row, every reference, and every result against its fingerprint; pages when it is opened.
     """
     with closing(Database(path, create=False, read_only=True)) as database:
         rows = [

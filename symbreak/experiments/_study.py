@@ -25,11 +25,11 @@ from symbreak.control import CONTROL
 from symbreak.experiments._spec import (
     DATA,
     MAX_BUDGET,
+    MAX_SEED,
     PROBLEM_KEYS,
     DataFile,
     RunSpec,
     check_keys,
-    check_seed,
     problem_of,
     sorted_json,
 )
@@ -297,13 +297,15 @@ def _checked(raw: dict[str, Any], text: str, name: str, folder: Path) -> StudySp
     with _error_context("[budgets]"):
         budgets = {key: check_count(key, n, 1) for key, n in _table(raw, "budgets").items()}
     data = check_choice("data", raw.get("data", "fixed"), DATA)
+    if (data_seed := check_count("data_seed", raw.get("data_seed", 0), 0)) > MAX_SEED:
+        raise ValueError(f"data_seed must be below 2^63, got {shown(data_seed)}.")
     return StudySpec(
         name=str(raw.get("name", name)),
         problems=problems,
         methods=methods,
         repetitions=check_count("repetitions", raw.get("repetitions", 1), 1),
         seed=check_count("seed", raw.get("seed", 0), 0),
-        data_seed=check_seed("data_seed", raw.get("data_seed", 0)),
+        data_seed=data_seed,
         data=data,
         budgets=budgets,
         problem_settings=of_problems,

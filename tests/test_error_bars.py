@@ -190,7 +190,7 @@ def test_what_was_measured_in_training_stays_with_the_model():
     known, now = recorded_scores(model), scores(model, problem)
     assert list(known) == ["training", "test", "left out"]
     for name, score in now.items():
-        assert {k: np.all(v == vars(known[name])[k]) for k, v in vars(score).items()}
+        assert all(np.array_equal(v, vars(known[name])[k]) for k, v in vars(score).items())
     residuals = y[80:] - model.predict(X[80:])
     again = [
         np.sqrt(np.mean(r**2)) for r in np.random.default_rng(0).choice(residuals, (4_000, 40))

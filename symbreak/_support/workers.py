@@ -113,11 +113,10 @@ class WorkerProcesses(Executor):
         """Take no more calls, and end processes when those that were taken are done."""
         with self._lock:
             self._ended = True
-        if cancel_futures:
-            with suppress(Empty):
-                while True:
-                    if call := self._calls.get_nowait():
-                        call.future.cancel()
+        with suppress(Empty):
+            while cancel_futures:
+                if call := self._calls.get_nowait():
+                    call.future.cancel()
         for _ in self._threads:
             self._calls.put(None)
         if wait:

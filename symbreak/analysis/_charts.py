@@ -276,15 +276,12 @@ def _hover(data: pd.DataFrame, x: alt.X, methods: list[str]) -> alt.Chart:
     )
     shown = [alt.Tooltip(field="evaluations", type="quantitative", format=",")]
     for field, method in zip(fields, methods, strict=True):
-        shown.append(alt.Tooltip(field=field, type="nominal", title=_escaped(method)))
+        # Vega-Lite makes a title part of an expression, and escapes only quotes.
+        title = " ".join(method.split()).replace("\\", "\\\\")
+        shown.append(alt.Tooltip(field=field, type="nominal", title=title))
     opacity = alt.condition(near, alt.value(0.4), alt.value(0))  # of the fill: small PDFs
     bars = alt.Chart(table).mark_rect(color=GREY)
     return bars.encode(x=x, x2="until:Q", fillOpacity=opacity, tooltip=shown).add_params(near)
-
-
-def _escaped(text: str) -> str:
-    """A title of a tooltip: Vega-Lite makes it part of an expression and escapes only quotes."""
-    return " ".join(text.split()).replace("\\", "\\\\")
 
 
 def _range(row: Any) -> str:

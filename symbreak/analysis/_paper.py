@@ -12,26 +12,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from symbreak.analysis._statistics import FEW
+from symbreak.problems import load_problem
 
 #: The methods that the paper compares, in the order of its table.
 PAPER_METHODS = {
     "DE": ("DE", "DE-INV-SB", "DE-SB"),
     "CMA-ES": ("CMA-ES", "CMA-ES-INV-SB", "CMA-ES-SB"),
-}
-
-#: The networks that the paper trains on its problems.
-PAPER_NETS = {
-    "syn5": "1-3-1",
-    "sinc": "1-5-1",
-    "inc-sinc": "1-5-1",
-    "sinc2d": "2-3-1-3-1",
-    "sinc3d": "3-4-1-4-1",
-    "autoenc-circle": "2-5-3-2-1-2-3-5-2",
-    "autoenc-spiral": "3-1-3-4-7-3",
-    "autoenc-sphere": "3-8-5-2-5-8-3",
-    "two-circles": "2-4-2-4-2",
-    "two-spirals": "2-8-3-1-3-8-2",
-    "digits": "16-8-3-10-10",
 }
 
 # Table 1, with columns as in PAPER_METHODS.
@@ -84,7 +70,7 @@ def paper_problems(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return {
         name: fact["name"]
         for name, fact in facts.items()
-        if PAPER_NETS.get(fact["name"]) == fact["net"]
+        if fact["name"] in TABLE_1 and fact["net"] == str(load_problem(fact["name"]).topology)
     }
 
 

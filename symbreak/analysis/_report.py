@@ -36,6 +36,8 @@ FORMATS: dict[str, Callable[[str], bytes]] = {
 }
 
 
+#: JSON cannot end the script element that it stands in.
+_INSIDE_SCRIPTS = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
 _ON_PARTS = "Of the network that had the smallest error on validation data so far."
 _CAPTIONS = {
     "convergence": "Median and middle half of the runs.",
@@ -160,7 +162,7 @@ def render_page(results: Results, name: str, figures: Figures) -> str:
         agreement=results.agreement,
         paper_words=paper_sentences(results),
         libraries=Markup(_javascript()),
-        specs=Markup(_escaped_json(f"{{{specs}}}")),
+        specs=Markup(f"{{{specs}}}".translate(_INSIDE_SCRIPTS)),
         **provenance(results),
     )
     return page
@@ -307,8 +309,3 @@ def _javascript() -> str:
     """Vega, Vega-Lite and Vega-Embed in one script, from the package that renders figures."""
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle.replace("</script", "<\\/script")
-
-
-def _escaped_json(text: str) -> str:
-    """JSON that cannot end the script element that it stands in."""
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

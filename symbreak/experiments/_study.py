@@ -107,8 +107,6 @@ class StudySpec:
             text = _part(built_in_text(source), problems, methods)
             return cls.parse(text, name=source)
         path = check_path("a study", source)
-        if path.is_dir():
-            raise ValueError(f"{str(source)!r} is a folder; give a study file, in TOML.")
         if not path.is_file():
             raise ValueError(
                 f"no study file {str(source)!r}; give a TOML file or one of the built-in studies "
@@ -232,10 +230,8 @@ def derived_seed(seed: int, *key: str | int) -> int:
 def _read(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except ValueError as error:
-        raise ValueError(f"the study is not valid TOML: {error}.") from None
-    except RecursionError:
-        raise ValueError("the study is not valid: it is nested too deeply.") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the study is not valid TOML, or nested too deeply: {error}.") from None
 
 
 def _part(text: str, problems: Sequence[str], methods: Sequence[str]) -> str:

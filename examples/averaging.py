@@ -18,7 +18,7 @@ OUT = Path(__file__).parent / "output" / "averaging.svg"
 def main(out=OUT, budget=10_000):
     x, noise = np.random.default_rng(0).uniform(-2, 2, (2, 200, 1))
     y = np.tanh(3 * x + 2) - 2 * np.tanh(2 * x) + np.tanh(4 * x - 3) + 0.02 * noise
-    problem, found = Problem.from_arrays(x, y, hidden=(3,), alpha=0.01, rescale="none"), []
+    problem, found = Problem.from_arrays(x, y, hidden=(3,), alpha=0.1, rescale="none"), []
     for i in (0, 1):
         half = Dataset(problem.train.X[i::2], problem.train.y[i::2])
         found.append(train(replace(problem, train=half), max_evaluations=budget, seed=1 + i).theta)

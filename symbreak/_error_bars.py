@@ -24,7 +24,7 @@ from scipy.special import ndtri, stdtrit
 
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array, check_finite, check_vectors
-from symbreak.network import OUTPUT_SHARE, linearisations, ridge_shares
+from symbreak.network import linearisations, ridge_shares
 from symbreak.problems import Dataset, Problem
 from symbreak.topology import Topology
 
@@ -293,8 +293,7 @@ def _member(
     net, data, q = problem.topology, problem.train, problem.topology.n_outputs
     theta, V = map(np.ascontiguousarray, optimum[:2])  # a file gives back the same bits
     network = Member(net, theta, V, 1.0, np.ones(q), np.empty((0, 0)))
-    of_outputs = np.where(np.arange(len(V)) < net.hidden[-1], OUTPUT_SHARE, 0.0)
-    shares = np.concatenate([shares, np.repeat(of_outputs, q)])
+    shares = np.concatenate([shares, np.repeat(np.arange(len(V)) < net.hidden[-1], q)])
     H = np.diag(optimum.alpha * shares)
     for rows, _, J in network.linearisations(data.X):
         flat = (np.sqrt(more * weights[rows])[:, None, None] * J).reshape(-1, len(H))

@@ -19,7 +19,7 @@ from numba.extending import intrinsic, overload
 from symbreak._activations import ACTIVATIONS
 from symbreak._support.checks import Array, IntArray
 from symbreak._support.compile import compiled
-from symbreak.network import BIAS_SHARE, CLASS_SCALE, MIN_OVER_ROUNDING, OUTPUT_SHARE, ROUNDING
+from symbreak.network import BIAS_SHARE, CLASS_SCALE, MIN_OVER_ROUNDING, ROUNDING
 
 #: Samples that pass through all hidden layers together, so that they stay in the L1 cache.
 SAMPLE_BLOCK = 512
@@ -347,7 +347,7 @@ def _write_rows(W: Array, n: int, YT: Array, roots: Array, objective: Objective)
     W[:n_columns, K:] = 0.0
     if objective.alpha > 0:
         for j in range(n):
-            W[j, K + j] = math.sqrt(OUTPUT_SHARE * objective.alpha)
+            W[j, K + j] = math.sqrt(objective.alpha)
     for j in range(len(YT)):
         for k in range(W.shape[1]):
             W[n_columns + j, k] = YT[j, k]

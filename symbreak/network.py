@@ -27,10 +27,6 @@ BLOCK = 2**21
 #: from the mean of its inputs is no less plausible than one that bends there: with the whole ridge
 #: R2 on the table cpus was 0.832, with a tenth 0.846, with a hundredth 0.845 (2026-11).
 BIAS_SHARE = 0.1
-#: What an output weight costs: large ones bend no neuron, large hidden ones do. Squared errors of
-#: samples not seen were smaller than with the whole ridge by 18 % in the mean of seven functions
-#: with one hidden layer, by 7 % with two (``benchmarks/ridge_layers.py``, 2026-11).
-OUTPUT_SHARE = 1 / 30
 
 
 def forward(theta: Array, topology: Topology, X: Array) -> tuple[list[Array], list[Array]]:
@@ -145,16 +141,16 @@ def weighted_rows(
 ) -> tuple[Array, Array]:
     """A and Y whose plain least squares are those with sample weights (K,) and a ridge alpha.
 
-    Rows are scaled by the roots of their weights. Below them stands the root of what an output
-    weight costs on a diagonal of A and zeros in Y, so that the residual there is its negative times
-    an output weight. The last column of A is left out of that if it carries the output ``shift``.
+    Rows are scaled by the roots of their weights. Below them stand ``sqrt(alpha)`` on a diagonal
+    of A and zeros in Y, so that the residual there is ``-sqrt(alpha)`` times an output weight. The
+    last column of A is left out of that if it carries the output ``shift``.
     """
     if weights is not None:
         root = np.sqrt(weights)[:, None]
         A, Y = root * A, root * Y
     if alpha > 0:
         n = A.shape[1] - int(shift)
-        A = np.vstack([A, np.sqrt(OUTPUT_SHARE * alpha) * np.eye(n, A.shape[1])])
+        A = np.vstack([A, np.sqrt(alpha) * np.eye(n, A.shape[1])])
         Y = np.vstack([Y, np.zeros((n, Y.shape[1]))])
     return A, Y
 

@@ -120,10 +120,7 @@ def error(
 def ridge_weights(
     A: Array, targets: Array, weights: Array | None, alpha: float, output_shift: bool
 ) -> Array:
-    """Solve the normal equations of weighted least squares with a ridge, but for a shift's.
-
-    An output weight bears a thirtieth of it.
-    """
+    """Solve the normal equations of weighted least squares with a ridge, but for a shift's."""
     n = A.shape[1]
     M, b = np.zeros((n, n)), np.zeros((n, targets.shape[1]))
     for k in range(len(A)):
@@ -133,7 +130,7 @@ def ridge_weights(
             for j in range(n):
                 M[i, j] += w * A[k, i] * A[k, j]
     for i in range(n - 1 if output_shift else n):
-        M[i, i] += alpha / 30
+        M[i, i] += alpha
     solution: Array = np.linalg.solve(M, b)
     return solution
 
@@ -154,7 +151,7 @@ def ridge_cost(theta: Array, sizes: Sizes, V: Array, alpha: float, output_shift:
         total += share * float(value) ** 2
     for i in range(len(V) - 1 if output_shift else len(V)):
         for value in V[i]:
-            total += float(value) ** 2 / 30
+            total += float(value) ** 2
     return alpha * total
 
 
@@ -203,7 +200,7 @@ def exact_residual(A: Array, Y: Array, digits: int = 60) -> float:
 def exact_ridge(
     A: Array, Y: Array, weights: Array, alpha: float, output_shift: bool, digits: int = 60
 ) -> float:
-    """Compute the least of sum w r^2 + alpha ||V||^2 / 30 over V, over sum w and q.
+    """Compute the least of sum w r^2 + alpha ||V||^2 over V in many digits, over sum w and q.
 
     By the normal equations, which many digits make as good as any; a last column of A that carries
     the output shift has no ridge.
@@ -211,7 +208,7 @@ def exact_ridge(
     A, Y = np.asarray(A, dtype=float), np.asarray(Y, dtype=float)
     with mpmath.workdps(digits):
         M, T, W = mpmath.matrix(A.tolist()), mpmath.matrix(Y.tolist()), mpmath.diag(weights)
-        R = mpmath.diag([mpmath.mpf(alpha) / 30] * A.shape[1])
+        R = mpmath.diag([alpha] * A.shape[1])
         if output_shift:
             R[A.shape[1] - 1, A.shape[1] - 1] = 0
         total = mpmath.mpf(0)

@@ -1,6 +1,6 @@
 """Slow, obvious twins of polishing: dense matrices, QR, one formula a line.
 
-``P`` projects off the columns of the hidden outputs ``A`` (``sqrt(alpha / 30) I`` under them for a
+``P`` projects off the columns of the hidden outputs ``A`` (with ``sqrt(alpha) I`` under them for a
 ridge); the residual is ``r = P y``, Kaufman's Jacobian ``J = -P (dA) W``.
 """
 
@@ -35,7 +35,7 @@ def fit(theta, topology, X, Y, *, shift=False, alpha=0.0, weights=None):
     """Augmented and weighted hidden outputs and targets, kept columns, output weights."""
     root = np.sqrt(np.ones(len(X)) if weights is None else weights)[:, None]
     A = network.hidden_outputs(theta, topology, X, shift=shift)
-    ridge = np.sqrt(alpha / 30) * np.eye(A.shape[1])[: topology.hidden[-1]]
+    ridge = np.sqrt(alpha) * np.eye(A.shape[1])[: topology.hidden[-1]]
     A, Y = np.vstack([root * A, ridge]), np.vstack([root * Y, np.zeros((len(ridge), Y.shape[1]))])
     kept = network.independent_columns(A)
     W = np.zeros((A.shape[1], Y.shape[1]))
@@ -113,7 +113,7 @@ def _exact_objective(theta, sizes, X, Y, alpha, weights):
             A[k, i] = mpmath.tanh(z)
         A[k, n] = mpmath.mpf(1)
     omega = mpmath.diag([mpmath.mpf(float(w)) for w in weights])
-    ridge = mpmath.diag([alpha / 30] * n + [mpmath.mpf(0)])
+    ridge = mpmath.diag([alpha] * n + [mpmath.mpf(0)])
     total = alpha * sum(t**2 for t in theta)
     for o in range(q):
         y = mpmath.matrix([mpmath.mpf(float(v)) for v in Y[:, o]])

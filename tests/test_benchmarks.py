@@ -52,10 +52,6 @@ MOMENTS = {
     "polish": ({"CASES": {"sinc": 8}}, "--repeats 1"),
     "posteriors": ({}, "{folder} {folder}"),
     "ridge_groups": ({"REPORTED": 1, "TABLES": {"a": a_table}}, "run"),
-    "ridge_layers": (
-        {"TABLES": {"a": (lambda X: X[:, 0], 2, 40, 0.1)}, "HIDDEN": ((2,),), "NETWORKS": 1},
-        "measure --share 30",
-    ),
     "rule": ({"PAPER": ("syn5",), "TABLES": (), "LARGEST": (), "REPLAYS": 2}, "--seconds 0"),
     "size": (
         {"TASKS": ONE, "ROWS": ONE, "NEURONS": ONE, "TORCH": (), "LIMITS": {500: 0.05}},

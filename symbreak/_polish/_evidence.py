@@ -21,7 +21,7 @@ from symbreak._polish._polisher import CONVERGED, Polishable, Polisher
 from symbreak._polish._steps import LARGE, Dense, Dual
 from symbreak._support.blas import one_blas_thread
 from symbreak._support.checks import Array
-from symbreak.network import OUTPUT_SHARE, ROUNDING, ridge_shares
+from symbreak.network import ROUNDING, ridge_shares
 from symbreak.problems import Problem
 from symbreak.problems._problem import FIRST_GUESS
 
@@ -55,7 +55,7 @@ def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) 
     n_free = q if problem.output_shift else 0
     n_data = here.weight * q
     shares = ridge_shares(topology)
-    squares = max(float(shares @ theta**2 + OUTPUT_SHARE * np.sum(weights**2)), NOTHING)
+    squares = max(float(shares @ theta**2 + np.sum(weights**2)), NOTHING)
     residual = max(here.sum_of_squares - alpha * squares, NOTHING * n_data)
 
     trace, log_det = _inverse_trace_and_log_det(here, alpha, shares, n_last)
@@ -67,7 +67,6 @@ def estimate(problem: Problem, here: Linearisation, theta: Array, alpha: float) 
     log_evidence = (
         -0.5 * beta * (residual + alpha * squares)
         + 0.5 * (n_prior * math.log(alpha * beta) + float(np.sum(np.log(shares))))
-        + 0.5 * weights.size * math.log(OUTPUT_SHARE)
         + 0.5 * (n_data - n_free) * math.log(beta / (2 * math.pi))
         - 0.5 * (log_det + n_prior * math.log(beta))
         + math.log(topology.n_replicas)  # as many equal optima
@@ -93,10 +92,9 @@ def _inverse_trace_and_log_det(
     """
     (n, q), D = here.output_weights.shape, len(here.g)
     # Beside sample weights of 1e20 the ridge of a column is lost in rounding, and then it is 0.
-    norms = np.where(here.norms > 0, here.norms, OUTPUT_SHARE * alpha)
+    norms = np.where(here.norms > 0, here.norms, alpha)
     U = np.sqrt(norms[:, None]) * (here.R[:, :n] + np.diag(here.norms <= 0))
     inverse = dtrtrs(U.T, np.eye(n), lower=1, trans=1)[0][:n_last]
-    inverse *= math.sqrt(OUTPUT_SHARE)
     responses = (inverse @ here.H).reshape(-1, D)  # of output weights to theta
     log_det = q * float(np.sum(np.log(norms)))
     trace = q * float(np.sum(inverse**2))
@@ -157,8 +155,7 @@ class EvidencePolisher(Polisher):
     def fit_error(self) -> float:
         """The present error without its ridge, from what the last step has left: no evaluation."""
         here, n_last = self._linearise, self.objective.topology.hidden[-1]
-        squares = float(self._held @ self._theta**2)
-        squares += OUTPUT_SHARE * float(np.sum(here.output_weights[:n_last] ** 2))
+        squares = float(self._held @ self._theta**2 + np.sum(here.output_weights[:n_last] ** 2))
         return max(here.sum_of_squares - self._alpha * squares, 0.0) / self._divisor
 
     def evidence(self) -> Evidence:

@@ -3,7 +3,7 @@
 With ``W`` the best output weights of ``A(theta)``, the residual is ``r = P y`` with ``P`` the
 projection off the columns of ``A``. Kaufman's Jacobian is ``J = -P (dA) W``: what it leaves out
 of the true one is orthogonal to ``r``, so that the gradient ``J' r`` is exact. A ridge adds rows
-``sqrt(share alpha) I`` under ``A``, sample weights scale rows; neither changes the formulas.
+``sqrt(alpha) I`` under ``A``, sample weights scale rows; neither changes the formulas.
 
 Samples are contiguous as in ``_kernels``, padded with zeros to whole blocks, so that no K x D
 matrix is needed. Twin: ``tests/reference_polish.py``.
@@ -32,7 +32,7 @@ from symbreak._kernels import (
 )
 from symbreak._polish import _products as products
 from symbreak._support.checks import Array, IntArray
-from symbreak.network import MIN_OVER_ROUNDING, OUTPUT_SHARE, ROUNDING
+from symbreak.network import MIN_OVER_ROUNDING, ROUNDING
 
 #: theta, sizes of layers, outputs of neurons, their slopes, and roots of sample weights.
 Network = tuple[Array, IntArray, Array, Array, Array]
@@ -165,7 +165,7 @@ def fit(
     root_weights (samples,) are square roots of sample weights, 0 in the padding; YT (q, samples)
     targets; V (n + q, samples and then n for the ridge), n counting the output bias.
     The sum is that of squares of residuals, plus ``alpha`` times those of theta, as
-    ``held_squares`` counts them, and of W, which count a share.
+    ``held_squares`` counts them, and of W.
     """
     samples, (n, q) = x.shape[1], W.shape
     n_last, top = sizes[-2], len(x) - sizes[-2]
@@ -177,7 +177,7 @@ def fit(
             V[j, k] = root_weights[k] * v
     if alpha > 0.0:
         for j in range(n_last):
-            V[j, samples + j] = math.sqrt(OUTPUT_SHARE * alpha)
+            V[j, samples + j] = math.sqrt(alpha)
     orthogonalise(V, n, R, norms)
     solve_output_weights(R, norms, W)
     total = alpha * held_squares(theta, sizes) if alpha > 0.0 else 0.0

@@ -286,8 +286,7 @@ class LeastSquares(Objective):
         error = network.mean_square(fitted - train.y, train.weights)
         if with_ridge and self.alpha > 0:
             V = model.output_weights[: self.topology.hidden[-1]] / scale
-            squares = float(network.ridge_shares(self.topology) @ model.theta**2)
-            squares += network.OUTPUT_SHARE * float(np.sum(V**2))
+            squares = float(network.ridge_shares(self.topology) @ model.theta**2 + np.sum(V**2))
             error += self.alpha * squares / (train.total_weight * V.shape[1])
         return error
 

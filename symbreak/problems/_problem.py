@@ -82,7 +82,7 @@ class Problem:
         output_error: What classes are judged by: the ``"linear"`` fit, or ``"tanh"`` of it (15).
         output_shift: Whether the outputs have a bias (14).
         description: A line for tables and reports.
-        alpha: The ridge: the search minimises ``(sum w r^2 + alpha (||theta||^2 + ||V||^2 / 30)) /
+        alpha: The ridge: the search minimises ``(sum w r^2 + alpha (||theta||^2 + ||V||^2)) /
             (q sum w)`` with residuals r, sample weights w and output weights V (of targets 0 and 1
             for classes) without their bias; squares of biases in theta count a tenth (in
             ``network.ridge_shares``). ``"auto"`` lets the data set it in the polish.

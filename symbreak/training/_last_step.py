@@ -42,7 +42,7 @@ AHEAD = 2
 CHUNK = 4_096
 
 #: Regression: ridges that compete with that of the evidence, if they are larger.
-RIDGES = tuple(10.0 ** (e / 2) for e in range(-4, 7))
+RIDGES = tuple(10.0 ** (e / 2) for e in range(-4, 5))
 #: With fewer samples, leaving some out says nothing. With more multiply-adds per iteration, the
 #: hundreds of iterations would take longer than the search.
 MIN_SAMPLES, MAX_WORK = 4 * FOLDS, 1e8

@@ -24,10 +24,9 @@ from symbreak.problems import Dataset, Problem
 from symbreak.training._recipe import LEAST, MANY, SOME
 
 #: Ridges, and where the first paths begin; those of larger networks so many steps above the best
-#: one so far. A path ends in either direction where the loss is so many times the least; downwards
-#: also where it was not better than that by a share worth mentioning for more ridges than this.
-#: Upwards it goes on: noise needs the largest ridges, and a ridge counts if all paths have seen it.
-RIDGES = tuple(10.0 ** (e / 2) for e in range(-12, 7))
+#: one so far. A path ends in either direction where the loss is so many times the least, or was not
+#: better than that by a share worth mentioning for more ridges than this.
+RIDGES = tuple(10.0 ** (e / 2) for e in range(-12, 5))
 FIRST_RIDGE, STEPS = 1.0, 2
 WORSE, BETTER, IN_VAIN = 1.3, 0.995, 1
 #: Iterations with the first ridge, and with each other one; by cross-entropy, whose iterations are
@@ -103,7 +102,7 @@ def follow(job: PathJob, may_go_on: MayGoOn = lambda: True) -> Path:
                 thetas[i], spent = x[: thetas.shape[1]], spent + n
                 first = x if i == middle else first
                 loss = float(losses(job.problem, outputs[i], job.left_out).mean())
-                in_vain = 0 if i > middle or loss < BETTER * least else in_vain + 1
+                in_vain = 0 if loss < BETTER * least else in_vain + 1
                 least = min(loss, least)
                 if in_vain > IN_VAIN or not loss <= WORSE * least:
                     break

@@ -75,7 +75,6 @@ def test_error_bars_beyond_their_limits_are_called_so(benchmark):
         ("tables", "pages", "tables.py write"),
         ("sizes", "pages", "sizes.py write"),
         ("ridge_groups", "pages", "ridge_groups.py write"),
-        ("ridge_layers", "pages", "ridge_layers.py write"),
     ],
 )
 def test_tables_of_generalisation_are_those_of_the_committed_results(

@@ -31,7 +31,6 @@ def dense_evidence(problem, theta, alpha):
     J = (root[:, :, None] * np.concatenate([by_theta, by_weights], axis=2)).reshape(K * q, -1)
     prior = np.ones(theta.size + n * q)  # shares of the ridge
     prior[: theta.size] = ridge_shares(topology.sizes)
-    prior[theta.size :] = 1 / 30
     if problem.output_shift:
         prior[-q:] = 0.0
     hessian = J.T @ J + alpha * np.diag(prior)
@@ -39,7 +38,7 @@ def dense_evidence(problem, theta, alpha):
     n_data, n_prior, n_free = weights.sum() * q, len(held), np.sum(prior == 0)
     gamma = n_prior - alpha * np.sum(np.linalg.inv(hessian).diagonal() * prior)
     residual = np.sum((root * (Y - A @ W)) ** 2)
-    squares = prior[: theta.size] @ theta**2 + np.sum(W[:n_last] ** 2) / 30
+    squares = prior[: theta.size] @ theta**2 + np.sum(W[:n_last] ** 2)
     beta = (n_data - gamma - n_free) / residual
     log_evidence = (
         n_data / 2 * np.log(beta / (2 * np.pi))

@@ -76,15 +76,15 @@ def _compile_tile(B: Any, i: Any, panel: Any, T: Any) -> Any:
 
 
 @_compiled
-def _add_tile(T: Array, n: int, m: int, to: Array, i: int, j: int) -> None:
-    """Add the first n rows and m columns of T to those of a matrix from (i, j) on."""
-    if n == ROWS and m == LANES:  # with ends that the compiler knows
+def _add_tile(T: Array, n: int, to: Array, i: int, j: int) -> None:
+    """Add the first n rows of T to those of a matrix from (i, j) on."""
+    if n == ROWS:  # with ends that the compiler knows
         for r in range(ROWS):
             for lane in range(LANES):
                 to[i + r, j + lane] += T[r, lane]
     else:
         for r in range(n):
-            for lane in range(m):
+            for lane in range(LANES):
                 to[i + r, j + lane] += T[r, lane]
 
 
@@ -181,7 +181,7 @@ def add_gram(B: Array, D: int, n: int, G: Array) -> None:
         for i in range(j, even, ROWS):
             _tile(B, i, panel, T)
             if i >= j + LANES - 1:
-                _add_tile(T, min(ROWS, even - i), LANES, G, i, j)
+                _add_tile(T, min(ROWS, even - i), G, i, j)
             else:
                 for r in range(min(ROWS, even - i)):
                     for lane in range(min(LANES, i + r + 1 - j)):

@@ -167,8 +167,7 @@ class LeastSquares(Objective):
         return LeastSquares(self.problem, ridge=self.ridge)
 
     def __reduce__(self) -> tuple[object, ...]:
-        made_again = partial(LeastSquares, threads=self.threads, ridge=self.ridge)
-        return made_again, (self.problem,)
+        return partial(LeastSquares, threads=self.threads, ridge=self.ridge), (self.problem,)
 
     def check_polish(self) -> None:
         """Refuse errors that are no least squares, and what would not fit the memory."""

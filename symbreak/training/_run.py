@@ -305,8 +305,10 @@ class Run:
         vars(run).update(vars(self), counters=dict(self.counters), _running=[])
         run.history = History(self.objective)
         run.history.absorb(self.history, 0)
-        for start in self._running[:1]:  # it is taken over as it is
-            run._add(start, start.validated)
+        for start in self._running[:1]:  # it is taken over as if it ended now
+            notes = History.from_state(self.objective, start.history.state())
+            notes.note_rates()
+            run._add(start, notes)
         return record_of(run, "time" if time_is_up else "interrupted")
 
     def state(self) -> State:

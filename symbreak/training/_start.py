@@ -118,13 +118,6 @@ class Start:
         return self._n_searched + polished
 
     @property
-    def validated(self) -> History:
-        """Its notes, and the best so far validated, as it would be if the start ended now."""
-        history = History.from_state(self.objective, self.history.state())
-        history.note_rates()
-        return history
-
-    @property
     def _n_searched(self) -> int:
         return 0 if self.optimizer is None else self.optimizer.n_evaluations
 

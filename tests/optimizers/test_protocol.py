@@ -206,21 +206,6 @@ def test_bad_arguments_are_refused_in_words(kind, arguments, message):
         kind(3, **{"population_size": 8, **arguments})
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "value"),
-    [
-        (DE, "F", 3),
-        (DE, "CR", -0.1),
-        (DE, "CR", np.nan),
-        (CMAES, "sigma", 0),
-        (CMAES, "sigma", "x"),
-    ],
-)
-def test_bad_settings_are_refused_in_words(kind, name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a finite number in"):
-        kind(3, population_size=8, **{name: value})
-
-
 @pytest.mark.parametrize("kind", [DE, CMAES])
 def test_wrong_shapes_are_refused_in_letters_and_numbers(kind):
     optimizer = kind(3, population_size=8)

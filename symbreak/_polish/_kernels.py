@@ -34,7 +34,8 @@ from symbreak._polish import _products as products
 from symbreak._support.checks import Array, IntArray
 from symbreak.network import MIN_OVER_ROUNDING, ROUNDING
 
-#: theta, sizes of layers, outputs of neurons, their slopes, and roots of sample weights.
+#: What derivatives are made of: theta, sizes of layers, outputs of neurons, their slopes, roots of
+#: sample weights. Numba keeps what is compiled by file: a change of ``_products`` needs one here.
 Network = tuple[Array, IntArray, Array, Array, Array]
 
 

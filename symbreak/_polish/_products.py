@@ -64,6 +64,54 @@ def _sum_tile(typing: Any, rows: Any, stride: Any, panel: Any, n: Any, T: Any) -
     return types.void(*[types.int64] * 5), generate
 
 
+def _transpose(B: Array, i: int, k: int, to: Array, lane: int) -> None:
+    """``to[k + s, lane + r] = B[i + r, k + s]`` for eight rows and samples."""
+    to[k : k + 8, lane : lane + 8] = B[i : i + 8, k : k + 8].T
+
+
+@intrinsic
+def _transpose_eight(typing: Any, rows: Any, stride: Any, to: Any, to_stride: Any) -> Any:
+    """The same by addresses: in three rounds neighbours, pairs and fours change places."""
+    long, vector = ir.IntType(64), ir.VectorType(ir.DoubleType(), 8)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def at(first: Any, stride: Any, r: int) -> Any:
+            return builder.inttoptr(
+                builder.add(first, builder.mul(stride, long(r))), vector.as_pointer()
+            )
+
+        def choose(a: Any, b: Any, entries: list[int]) -> Any:
+            kind = ir.VectorType(ir.IntType(32), 8)
+            return builder.shuffle_vector(a, b, ir.Constant(kind, entries))
+
+        rows, stride, to, to_stride = arguments
+        v = [builder.load(at(rows, stride, r), align=8) for r in range(8)]
+        for s in (1, 2, 4):
+            for r in (r for r in range(8) if not r & s):
+                a, b = v[r], v[r | s]
+                v[r] = choose(a, b, [8 + (e ^ s) if e & s else e for e in range(8)])
+                v[r | s] = choose(a, b, [8 + e if e & s else e | s for e in range(8)])
+        for r in range(8):
+            builder.store(v[r], at(to, to_stride, r), align=8)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4), generate
+
+
+@overload(_transpose)
+def _compile_transpose(B: Any, i: Any, k: Any, to: Any, lane: Any) -> Any:
+    def run(B: Any, i: Any, k: Any, to: Any, lane: Any) -> None:
+        stride, to_stride = B.strides[0], to.strides[0]
+        _transpose_eight(  # type: ignore[call-arg]
+            B.ctypes.data + i * stride + 8 * k,
+            stride,
+            to.ctypes.data + k * to_stride + 8 * lane,
+            to_stride,
+        )
+
+    return run
+
+
 @overload(_tile)
 def _compile_tile(B: Any, i: Any, panel: Any, T: Any) -> Any:
     def run(B: Any, i: Any, panel: Any, T: Any) -> None:
@@ -175,7 +223,10 @@ def add_gram(B: Array, D: int, n: int, G: Array) -> None:
     """``G += B B'`` in its lower triangle, of D rows, with SPARE ones behind, and n columns."""
     panel, T, even = np.empty((n, LANES)), np.empty((ROWS, LANES)), D - D % 2
     for j in range(0, even, LANES):
-        for k in range(n):
+        for lane in range(0, LANES, 8):
+            for k in range(0, n - 7, 8):
+                _transpose(B, j + lane, k, panel, lane)
+        for k in range(n // 8 * 8, n):
             for lane in range(LANES):
                 panel[k, lane] = B[j + lane, k]
         for i in range(j, even, ROWS):

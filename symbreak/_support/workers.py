@@ -82,10 +82,8 @@ class WorkerProcesses(Executor):
     What is submitted must be picklable, functions those of modules that can be imported. So the
     starts of a training are ``list(executor.map(run_start, jobs))``, in order; to do a start again
     whose process died, keep its future and submit its job once more. Left by an exception, such as
-    that of Ctrl-C, a ``with`` block kills what is under way; else it waits for it.
-
-    Args:
-        max_workers: Processes, started as they are needed; 0 means one per core.
+    that of Ctrl-C, a ``with`` block kills what is under way; else it waits for it. Processes are
+    started as they are needed; ``max_workers=0`` means one per core.
     """
 
     def __init__(self, max_workers: int = 0) -> None:

@@ -60,9 +60,8 @@ class Lineup:
 
     def methods(self, family: str, *roles: str) -> tuple[str, ...]:
         """The methods of a family, or those with some roles."""
-        return tuple(
-            m.method for m in self.members if m.family == family and m.role in (roles or (m.role,))
-        )
+        of_family = (member for member in self.members if member.family == family)
+        return tuple(each.method for each in of_family if each.role in (roles or (each.role,)))
 
     def compared(self, family: str) -> tuple[str, ...]:
         """The plain, invariant and proximity methods of a family, as far as there are any."""

@@ -176,12 +176,9 @@ def draws_chart(before: Array, aligned: AlignedDraws) -> alt.TopLevelMixin:
 def evolution_chart(
     record: Any, topology: Topology, control: Control | None = None
 ) -> alt.TopLevelMixin:
-    """Draw the best fitness so far over evaluations; of a problem of control the states, too.
+    """Draw the best fitness so far over evaluations, of a record that ``evolve`` gave.
 
-    Args:
-        record: What ``evolve`` gave.
-        topology: Of its network.
-        control: The problem of control, if it was one.
+    Of a problem of control the states, too.
     """
     net = check_kind("topology", topology, Topology, "of the network that was evolved")
     fitness = -record.errors if record.maximize else record.errors

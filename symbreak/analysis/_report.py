@@ -38,14 +38,6 @@ FORMATS: dict[str, Callable[[str], bytes]] = {
 
 #: JSON cannot end the script element that it stands in.
 _INSIDE_SCRIPTS = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
-_ON_PARTS = "Of the network that had the smallest error on validation data so far."
-_CAPTIONS = {
-    "convergence": "Median and middle half of the runs.",
-    "boxes": "A point is a run, a box the middle half of them.",
-    "modified": "How many candidates of a generation are replaced by a replica.",
-    "spread": "How many replicas of the optimum the candidates gather around; at 1 they agree.",
-    **dict.fromkeys(_charts.PARTS.values(), _ON_PARTS),
-}
 
 
 class Figure(NamedTuple):
@@ -100,9 +92,6 @@ def write_report(
         store: A store or an archive, or several that are reported together.
         folder: Where to; made if it is missing. ``index.html`` there is one self-contained page.
         formats: Of the figures in ``figures/``: svg, png, pdf; none for the page alone.
-
-    Returns:
-        The page, and what it shows.
 
     Raises:
         ValueError: if runs of several stores could not be compared.
@@ -246,17 +235,35 @@ def _family_figures(
 ) -> Iterator[Figure]:
     """Convergence, results and work of breaking on one problem, and errors on parts of its data."""
     styles, runs = results.styles(family, name), results.runs
-    charts = {
-        "convergence": _charts.convergence_chart(results.curves, name, styles),
-        "boxes": _charts.box_chart(runs, name, styles),
-        "modified": _charts.modified_chart(results.traces, name, styles),
-        "spread": _charts.spread_chart(results.spread, name, styles),
-    }
+    charts = [
+        (
+            "convergence",
+            _charts.convergence_chart(results.curves, name, styles),
+            "Median and middle half of the runs.",
+        ),
+        (
+            "boxes",
+            _charts.box_chart(runs, name, styles),
+            "A point is a run, a box the middle half of them.",
+        ),
+        (
+            "modified",
+            _charts.modified_chart(results.traces, name, styles),
+            "How many candidates of a generation are replaced by a replica.",
+        ),
+        (
+            "spread",
+            _charts.spread_chart(results.spread, name, styles),
+            "How many replicas of the optimum the candidates gather around; at 1 they agree.",
+        ),
+    ]
+    said = "Of the network that had the smallest error on validation data so far."
     for part, called in _charts.PARTS.items():
-        charts[called] = _charts.part_chart(results.part_errors, runs, name, styles, part)
-    for what, chart in charts.items():
-        if chart is not None:
-            yield figures.add(f"{label}-{what}", chart, _CAPTIONS[what])
+        chart = _charts.part_chart(results.part_errors, runs, name, styles, part)
+        charts.append((called, chart, said))
+    for what, drawn, caption in charts:
+        if drawn is not None:
+            yield figures.add(f"{label}-{what}", drawn, caption)
 
 
 def _table(results: Results) -> dict[str, Any]:

@@ -198,9 +198,8 @@ def _kruskal(samples: Samples) -> dict[str, Any]:
     if len(tested) > 1:
         equal = len(np.unique(np.concatenate([*tested.values()]))) == 1  # SciPy divides 0 by 0
         statistic, p = (0.0, 1.0) if equal else map(float, stats.kruskal(*tested.values()))
-    note = _note(samples, len(tested) > 1)
     row = {"methods": ", ".join(tested), "statistic": statistic, "p": p}
-    return {**row, "significant": p < LEVEL, "note": note}
+    return {**row, "significant": p < LEVEL, "note": _note(samples, len(tested) > 1)}
 
 
 def _compare(pair: Samples) -> dict[str, Any]:
@@ -284,10 +283,15 @@ def ecdf(hits: pd.DataFrame) -> pd.DataFrame:
     A curve per method. It starts with share 0 at one evaluation and ends where the longest run
     does.
     """
-    parts = {method: _steps(group) for method, group in hits.groupby("method", sort=False)}
-    if not parts:
-        return pd.DataFrame(columns=["method", "evaluations", "share"])
-    return pd.concat(parts, names=["method"]).reset_index(level="method").reset_index(drop=True)
+    parts = [pd.DataFrame(columns=["method", "evaluations", "share"])]
+    for method, group in hits.groupby("method", sort=False):
+        reached = np.sort(group["hit"].dropna().to_numpy(np.float64))
+        evaluations = np.concatenate([[1.0], reached, [group["total"].max()]])
+        shares = np.append(np.arange(len(reached) + 1), len(reached)) / len(group)
+        last = np.diff(evaluations, append=np.inf) > 0  # of those at the same evaluation
+        points = {"method": method, "evaluations": evaluations[last], "share": shares[last]}
+        parts.append(pd.DataFrame(points))
+    return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
 def _ratio(above: ArrayLike, below: ArrayLike) -> Array:
@@ -318,11 +322,3 @@ def _speed_up(plain: Array, other: Array) -> tuple[float, float, float]:
             low = np.quantile(ratios, 0.025, method="lower")
             high = np.quantile(ratios, 0.975, method="higher")
     return float(_ratio(plain[0], other[0])), float(low), float(high)
-
-
-def _steps(group: pd.DataFrame) -> pd.DataFrame:
-    hits = np.sort(group["hit"].dropna().to_numpy(np.float64))
-    evaluations = np.concatenate([[1.0], hits, [group["total"].max()]])
-    reached = np.append(np.arange(len(hits) + 1), len(hits))
-    last = np.diff(evaluations, append=np.inf) > 0  # of those at the same evaluation
-    return pd.DataFrame({"evaluations": evaluations[last], "share": reached[last] / len(group)})

@@ -102,10 +102,9 @@ def integer_text(digits: str) -> str:
     return f"about {digits[0]}.{digits[1:3]}e{len(digits) - 1}"
 
 
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     """The rows of a frame."""
-    rows: list[Any] = frame.to_dict("records")
-    return rows
+    return frame.to_dict("records")
 
 
 def _table(frame: pd.DataFrame, columns: Columns) -> dict[str, Any]:

@@ -56,12 +56,8 @@ def _facts(problem: Problem) -> tuple[str, ...]:
     populations = [problem.population_size.get(family, "-") for family in ("DE", "CMA-ES")]
     net = problem.topology
     short = f"{net.n_replicas:.1e}".replace("e+0", "e").replace("e+", "e")
-    return (
-        str(net),
-        TASKS[problem.task],
-        str(net.dim),
-        f"{net.n_replicas:,}" if net.n_replicas < 1_000_000 else short,
-        f"{len(sizes)}x{sizes[0]}" if alike else "/".join(map(str, sizes)),
-        "/".join(map(str, populations)),
-        f"{(problem.max_evaluations or 0) // 1000:,}k",
-    )
+    replicas = f"{net.n_replicas:,}" if net.n_replicas < 1_000_000 else short
+    samples = f"{len(sizes)}x{sizes[0]}" if alike else "/".join(map(str, sizes))
+    budget = f"{(problem.max_evaluations or 0) // 1000:,}k"
+    facts = str(net), TASKS[problem.task], str(net.dim), replicas, samples
+    return (*facts, "/".join(map(str, populations)), budget)

@@ -22,14 +22,12 @@ def report_command(
     from symbreak.analysis import write_report
     from symbreak.analysis._words import summary_sentences
 
-    given = (part.strip() for part in figures.split(","))
-    formats = [part for part in given if part not in ("", "none")]
+    formats = [part for part in map(str.strip, figures.split(",")) if part not in ("", "none")]
     with console.status("making the report"):
         report = write_report(stores, out, formats=formats)
     for sentence in summary_sentences(report.results):
         say(sentence)
-    address = report.page.resolve().as_uri()
     say(f"Report in {report.page}")
-    say(f"Open it in a browser: {address}")
+    say(f"Open it in a browser: {report.page.resolve().as_uri()}")
     if open_page:
-        webbrowser.open(address)
+        webbrowser.open(report.page.resolve().as_uri())

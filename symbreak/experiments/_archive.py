@@ -161,21 +161,20 @@ def export_ioh(store: Store, folder: str | Path) -> list[Path]:
         lines, summaries = [], []
         repetitions: Any = runs.groupby("repetition")
         for _, run in repetitions:
-            lines.append("evaluations raw_y")
+            lines += ["evaluations raw_y"]
             lines += [f"{n} {y:.17g}" for n, y in zip(run.evaluations, run.error, strict=True)]
-            at, best = int(run.evaluations.iloc[-1]), run.loc[run.error.idxmin()]  # the first
+            best = run.loc[run.error.idxmin()]  # the first of equals
             reached = {"evals": int(best.evaluations), "y": float(best.error), "x": []}
-            summaries.append({"instance": 1, "evals": at, "best": reached})
+            evals = int(run.evaluations.iloc[-1])
+            summaries.append({"instance": 1, "evals": evals, "best": reached})
         (target / data).write_text("\n".join(lines) + "\n")
+        scenario = {"dimension": dim, "path": data.as_posix(), "runs": summaries}
         description = {
-            "version": __version__,
-            "suite": "symbreak",
-            "function_id": number,
-            "function_name": problem,
-            "maximization": False,
+            **{"version": __version__, "suite": "symbreak", "maximization": False},
+            **{"function_id": number, "function_name": problem},
             "algorithm": {"name": method, "info": f"symbreak {__version__}"},
             "attributes": ["evaluations", "raw_y"],
-            "scenarios": [{"dimension": dim, "path": data.as_posix(), "runs": summaries}],
+            "scenarios": [scenario],
         }
         written.append(target / f"IOHprofiler_{label}.json")
         written[-1].write_text(json.dumps(description, indent=1))

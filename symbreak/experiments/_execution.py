@@ -55,7 +55,7 @@ def run_study(
             means what it says itself. Results do not depend on it.
         shard: ``(i, n)`` takes the i-th of n parts of the runs: for job arrays.
         retry_failed: Also try again what failed before.
-        known: Keys of runs to leave out, such as ``Archive.keys``.
+        known: Keys of runs to leave out, as in the column ``key`` of ``Archive.runs``.
         imports: Names of modules that add methods or problems of your own; they are imported here
             before the study is read, and in every worker before its first run.
         checkpoint_every: Seconds between checkpoints of a long run, and what is lost of it at most
@@ -90,7 +90,7 @@ def run_study(
     check_callable("on_news", on_news)
     check_flag("retry_failed", retry_failed)
     if not isinstance(known, list | tuple | Set) or not all(isinstance(key, str) for key in known):
-        raise ValueError(f"known must be keys of runs, such as Archive.keys, got {shown(known)}.")
+        raise ValueError(f"known must be keys of runs, as in Archive.runs, got {shown(known)}.")
     seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
     shard = check_shard(shard)
     hear, tell = on_run or _nothing, on_news or _nothing

@@ -30,32 +30,16 @@ TABLE_OF = {
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """All results of a store or an archive.
+    """All results of a store or an archive; docs/studies.md says what the columns are."""
 
-    Attributes:
-        runs: Finished runs. ``error`` is the training error of the record; ``train_error``,
-            ``validation_error`` and ``test_error`` are those of the network that the validation
-            set selected, rates for classification and else normalised mean squared errors;
-            ``table_error`` is what the paper's Table 1 shows, the test rate of classification and
-            else the error. What was counted has columns ``n_...``.
-        curves: Best error so far, a row per improvement and one at the end.
-        part_errors: Errors on training, validation and test data, a row per improvement of the
-            second.
-        traces: Share of modified candidates, and step size of CMA-ES, after every generation.
-        spread: How candidates were spread over partitions, a row per measurement.
-        failures: Runs that raised, with their tracebacks.
-        problems: Facts about the problems, by the column ``identity`` of the runs.
-        studies: Name and text of the study files.
-    """
-
-    runs: pd.DataFrame
-    curves: pd.DataFrame
-    part_errors: pd.DataFrame
-    traces: pd.DataFrame
-    spread: pd.DataFrame
-    failures: pd.DataFrame
-    problems: dict[str, Facts]
-    studies: list[tuple[str, str]]
+    runs: pd.DataFrame  # finished runs
+    curves: pd.DataFrame  # best error so far, a row per improvement and one at the end
+    part_errors: pd.DataFrame  # on each part of the data, where validation improves
+    traces: pd.DataFrame  # share of modified candidates, and step size, after every generation
+    spread: pd.DataFrame  # how candidates were spread over partitions, a row per measurement
+    failures: pd.DataFrame  # runs that raised, with their tracebacks
+    problems: dict[str, Facts]  # by the column ``identity`` of the runs
+    studies: list[tuple[str, str]]  # names and texts of the study files
 
     def facts(self) -> dict[str, Facts]:
         """Facts about the problems, by name."""

@@ -59,35 +59,20 @@ OWN_BUDGET = 100_000
 
 @dataclass(frozen=True)
 class StudySpec:
-    """A whole study. Make one with ``StudySpec.load``, which checks everything.
+    """A whole study. Make one with ``StudySpec.load``, which checks everything."""
 
-    Attributes:
-        name: The file's name, unless it gives another.
-        problems: Names, in the order of the file.
-        methods: Names, in the order of the file.
-        repetitions: Runs of each method on each problem.
-        seed: Every run has its own stream, from (seed, problem, method, repetition).
-        data_seed: Seed of the data.
-        data: ``"fixed"``, one data set per problem, or ``"redrawn"`` for every repetition.
-        budgets: Evaluations per problem, where not the problem's own.
-        problem_settings: Overrides per problem.
-        method_settings: Overrides per method; ``problems`` there restricts a method to some.
-        data_files: The user's data files, by problem.
-        text: The study file.
-    """
-
-    name: str
-    problems: tuple[str, ...]
+    name: str  # of the file, unless it gives another
+    problems: tuple[str, ...]  # as the methods, in the order of the file
     methods: tuple[str, ...]
-    repetitions: int
-    seed: int = 0
+    repetitions: int  # of each method on each problem
+    seed: int = 0  # every run has its own stream, from (seed, problem, method, repetition)
     data_seed: int = 0
-    data: str = "fixed"
-    budgets: Mapping[str, int] = field(default_factory=dict)
+    data: str = "fixed"  # one data set per problem, or "redrawn" for every repetition
+    budgets: Mapping[str, int] = field(default_factory=dict)  # where not the problem's own
     problem_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     method_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    data_files: Mapping[str, DataFile] = field(default_factory=dict)
-    text: str = field(default="", compare=False)
+    data_files: Mapping[str, DataFile] = field(default_factory=dict)  # by problem
+    text: str = field(default="", compare=False)  # of the file
 
     @classmethod
     def load(
@@ -104,8 +89,7 @@ class StudySpec:
             ValueError: naming table, key and nearest valid name, before anything starts.
         """
         if isinstance(source, str) and source in BUILT_IN:
-            text = _part(built_in_text(source), problems, methods)
-            return cls.parse(text, name=source)
+            return cls.parse(_part(built_in_text(source), problems, methods), name=source)
         path = check_path("a study", source)
         if not path.is_file():
             raise ValueError(

@@ -63,10 +63,6 @@ class Lineup:
         of_family = (member for member in self.members if member.family == family)
         return tuple(each.method for each in of_family if each.role in (roles or (each.role,)))
 
-    def compared(self, family: str) -> tuple[str, ...]:
-        """The plain, invariant and proximity methods of a family, as far as there are any."""
-        return self.methods(family, *COMPARED)
-
     def first(self, family: str, role: str) -> str | None:
         """The method with a role, the first by name if there are several."""
         return next(iter(self.methods(family, role)), None)

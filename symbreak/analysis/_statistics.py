@@ -70,7 +70,7 @@ def summary(runs: pd.DataFrame, value: str = "table_error") -> pd.DataFrame:
 
 def _caveats(row: Any, lineup: Lineup, there: set[tuple[str, str]]) -> str:
     """What is odd about a row of the summary."""
-    missing = [m for m in lineup.compared(row.family) if (row.problem, m) not in there]
+    missing = [m for m in lineup.methods(row.family, *COMPARED) if (row.problem, m) not in there]
     alone, by = np.isnan(row.normalised_mean), f"normalised without {', '.join(missing)}"
     notes = {
         "one run, no standard deviation": row.n == 1,

@@ -158,7 +158,5 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
     if path.suffix == ".html":
         page = chart.to_html(inline=True, json_kwds={"cls": _ScriptJson})
         path.write_text(page.replace("<head>", f"<head>\n{PAGE}", 1), encoding="utf-8")
-    elif path.suffix == ".png":
-        chart.save(path, scale_factor=2)
     else:
-        chart.save(path)
+        chart.save(path, scale_factor=2 if path.suffix == ".png" else 1)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from symbreak._support.words import counted
+from symbreak.analysis._lineup import COMPARED
 from symbreak.analysis._results import Results
 from symbreak.analysis._statistics import FEW
 from symbreak.analysis._tables import records, text_of
@@ -90,7 +91,7 @@ def _family_sentences(results: Results, family: str) -> Iterator[str]:
     plain, breaking = lineup.first(family, "plain"), lineup.first(family, "proximity")
     if plain is None or breaking is None:
         return
-    compared = lineup.compared(family)
+    compared = lineup.methods(family, *COMPARED)
     judged = results.summary[results.summary["method"].isin(compared)]
     judged = judged.groupby("problem").filter(lambda part: len(part) == len(compared))
     if judged.empty:

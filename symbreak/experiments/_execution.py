@@ -93,7 +93,7 @@ def run_study(
         raise ValueError(f"known must be keys of runs, as in Archive.runs, got {shown(known)}.")
     seconds = check_real("checkpoint_every", checkpoint_every, 0, 1e9)
     shard = check_shard(shard)
-    hear, tell = on_run or _nothing, on_news or _nothing
+    hear, tell = on_run or (lambda update: None), on_news or (lambda text: None)
     warn = on_news or partial(warnings.warn, stacklevel=2)
     with (
         nullcontext(store) if isinstance(store, Store) else Store(store) as opened,
@@ -103,10 +103,6 @@ def run_study(
         opened.add_study(spec)
         with _opened(executor, workers, tell, warn) as its:
             return Driver(opened, todo, *its, seconds, imports, hear, tell, warn).do()
-
-
-def _nothing(news: object) -> None:
-    """What is called where nobody listens."""
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -188,21 +188,17 @@ class StudySpec:
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
     """Return ``(i, n)`` if they are integers with 1 <= i <= n."""
-    try:
+    with suppress(TypeError, ValueError):
         i, n = shard
-        if not 1 <= check_count("i", i, 1) <= check_count("n", n, 1):
-            raise ValueError
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"shard must be (i, n), integers with 1 <= i <= n, got {shown(shard)}."
-        ) from None
-    return int(i), int(n)
+        if 1 <= check_count("i", i, 1) <= check_count("n", n, 1):
+            return int(i), int(n)
+    raise ValueError(f"shard must be (i, n), integers with 1 <= i <= n, got {shown(shard)}.")
 
 
 def built_in_text(name: str) -> str:
     """The file of a built-in study."""
-    file = resources.files("symbreak.experiments").joinpath(f"studies/{name}.toml")
-    return file.read_text(encoding="utf-8")
+    folder = resources.files("symbreak.experiments")
+    return folder.joinpath(f"studies/{name}.toml").read_text(encoding="utf-8")
 
 
 def derived_seed(seed: int, *key: str | int) -> int:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from symbreak.analysis import Results
-from symbreak.analysis._lineup import Lineup, Member
+from symbreak.analysis._lineup import COMPARED, Lineup, Member
 from symbreak.analysis._report import Figures, _table, render_page
 from symbreak.analysis._tables import cell_text, error_table, latex_table, markdown_table
 from symbreak.analysis._words import provenance, summary_sentences
@@ -122,7 +122,7 @@ def test_methods_come_by_family_role_and_name():
         *("DE", "base", "SB", "INV", "BF", "a", "b", "zzz")
     ]
     assert lineup.families == ("DE", "CMA-ES", "Z")
-    assert lineup.compared("Z") == ("INV",)
+    assert lineup.methods("Z", *COMPARED) == ("INV",)
     assert lineup.first("Z", "variant") == "a"
     assert lineup.first("Z", "plain") is None
 

@@ -357,8 +357,7 @@ def _result_faults(database: Database) -> Iterator[str]:
 
 
 def _sound(database: Database, table: str, key: str) -> list[Row]:
-    rows = database.checked_rows(table, "WHERE key = ?", (key,))
-    return [row for row, sound in rows if sound]
+    return [row for row, ok in database.checked_rows(table, "WHERE key = ?", (key,)) if ok]
 
 
 def _name(row: Row) -> str:

@@ -19,7 +19,8 @@ from symbreak.problems import _registry
 from tests.cli.shell import symbreak_here
 from tests.experiments import processes
 from tests.experiments.processes import DEADLINE, is_begun, results, start_study, wait_for
-from tests.reliability.kill_study import kill, workers_of
+from tests.reliability.kill_study import TEXT as SHORT_RUNS
+from tests.reliability.kill_study import kill, killed, left_alone, workers_of
 
 # About a second of work on one core, in runs long enough to be killed inside.
 TEXT = """
@@ -346,3 +347,14 @@ def test_ctrl_c_ends_a_study_whose_run_hangs(evil, tmp_path, monkeypatch):
     assert result == (2, 0, True)
     assert done == ["syn5"] * 2
     assert said == ["stopping, which may take 1 s; Ctrl-C again stops at once"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers through /proc")
+def test_a_study_under_random_kills_equals_one_that_is_left_alone(tmp_path):
+    study, whole, broken = (tmp_path / name for name in ("s.toml", "whole.db", "killed.db"))
+    study.write_text(SHORT_RUNS.format(repetitions=40))
+    left_alone(study, whole, 2)
+    kills = killed(study, broken, 2, 160, pauses=(0.5, 2.0), max_kills=3, seed=3)
+    assert kills.total() >= 2
+    assert results(broken) == results(whole)
+    assert len(results(broken)) == 160

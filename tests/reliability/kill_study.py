@@ -4,7 +4,7 @@
 
 Group, driver and workers are killed at random moments until all runs are done. Nothing may be lost,
 doubled or different, bit by bit; the driver's memory must stay flat, the store open fast.
-``docs/reliability.md`` has the figures of a long run, ``test_kill_study.py`` does a short one.
+``docs/reliability.md`` has the figures of a long run; ``test_driver.py`` does a short one.
 """
 
 from __future__ import annotations

@@ -56,8 +56,6 @@ def test_a_matrix_is_a_copy_and_a_population_is_not():
         ({"weights": [1.0, 2.0, 0.0, 1.0]}, "must be positive, got 0; leave out samples"),
         ({"weights": [1.0, 2.0, np.nan, 1.0]}, "train weights must be finite"),
         ({"alpha": -1}, r"alpha .* must be a finite number in"),
-        ({"rescale": "nothing"}, "unknown rescale 'nothing'"),
-        ({"activation": "rely"}, "Did you mean 'relu'"),
         ({"feature_names": ("a",)}, "feature_names must be 2 different names or none"),
         ({"feature_names": ("a", "a")}, "feature_names must be 2 different names or none"),
         ({"target_names": ["a"]}, "target_names must be a tuple of strings"),

@@ -7,12 +7,12 @@ import time
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 import vl_convert
 
 from symbreak import Topology, load_problem
 from symbreak.analysis import (
+    Results,
     draws_chart,
     match_chart,
     network_chart,
@@ -68,18 +68,6 @@ def test_data_and_fit_are_drawn_for_every_kind_of_problem(name, marks):
     assert vl_convert.vegalite_to_svg(spec).count("<path") > 20
 
 
-def test_the_curve_is_that_of_the_network_in_the_units_of_the_data():
-    fit = fit_of(load_problem("sinc"))
-    spec = chart_of(fit).to_dict()
-    frames = [pd.DataFrame(rows) for rows in spec["datasets"].values()]
-    (line,) = [frame for frame in frames if set(frame) == {"x", "true"}]
-    expected = fit.model.outputs(line["x"].to_numpy()[:, None])[:, 0]
-    assert line["true"].to_numpy() == pytest.approx(expected, abs=2e-3)
-    assert line["x"].min() == pytest.approx(
-        fit.problem.inputs.undo(fit.problem.train.X).min(), rel=1e-3
-    )
-
-
 def test_own_names_are_on_the_axes():
     fit = fit_of(paper_problem(np.arange(9.0)[:, None], np.arange(9.0) ** 2, hidden=(2,)))
     model = dataclasses.replace(fit.model, feature_names=("time",), target_names=("<b>way</b>",))
@@ -124,8 +112,6 @@ def test_the_best_network_is_found_with_its_data_and_left_out_where_they_are_gon
     lines = [f"{a:.4f},{b:.4f}" for a, b in zip(x, x**2, strict=True)]
     (tmp_path / "own.csv").write_text("x,y\n" + "\n".join(lines) + "\n")
     run_study(StudySpec.parse(text, folder=tmp_path), tmp_path / "a.db", workers=1)
-    from symbreak.analysis import Results
-
     with Store(tmp_path / "a.db") as store:
         results = Results.of(store)
         for name in ("syn5", "own"):

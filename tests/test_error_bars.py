@@ -122,6 +122,22 @@ def test_a_linear_model_has_the_bars_of_textbooks():
     assert np.sqrt(variance[0, 0]) == pytest.approx(textbook, rel=0.03)
 
 
+def test_intervals_of_a_linear_model_are_those_of_the_jackknife():
+    """The twin fits again without each sample."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120)
+    y = 2 * x + rng.standard_t(3, size=120)
+    lines = [np.polyfit(np.delete(x, i), np.delete(y, i), 1) for i in range(120)]
+    off = np.abs([y[i] - np.polyval(line, x[i]) for i, line in enumerate(lines)])
+    problem = Problem.from_arrays(x[:, None], y, hidden=(1,), alpha=1e-9)
+    theta = np.array([1e-2, 0.0])  # tanh is linear here
+    model = LeastSquares(problem).model(theta)
+    bars = error_bars_of(problem, [Optimum(theta, model.output_weights, 1e-9)])
+    low, high = replace(model, error_bars=bars).predict_interval(x[:, None], 0.9)
+    assert np.mean(high - low) == pytest.approx(2 * np.sort(off)[108], rel=0.03)  # of 0.9 * 121
+    assert (low + high) / 2 == pytest.approx(np.polyval(np.polyfit(x, y, 1), x), abs=0.02)
+
+
 def test_a_sample_that_counts_twice_is_like_two_and_rows_are_those_of_the_table():
     X, y = table(40)
     repeated = trained(np.vstack([X, X]), np.append(y, y)).model

@@ -236,10 +236,13 @@ def test_early_stopping_keeps_what_is_best_on_samples_held_out():
 
 def test_a_class_that_is_held_out_altogether_is_refused():
     X = np.arange(40.0)[:, None]
-    y = np.repeat(["a", "b", "c"], [19, 2, 19])
     options = {"early_stopping": True, "validation_fraction": 0.8}
-    with pytest.raises(ValueError, match=r"validation y has labels that the training set lacks: b"):
-        fitted(EvolvedMLPClassifier, X, y, **options)
+    for sizes, said in (
+        ((19, 2, 19), "validation y has labels that the training set lacks: b. Take smaller"),
+        ((0, 2, 38), "two classes to learn from, got 1; if there are more, take smaller shares"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            fitted(EvolvedMLPClassifier, X, np.repeat(["a", "b", "c"], sizes), **options)
 
 
 def test_a_fit_that_fails_leaves_no_network_of_an_earlier_one():
@@ -528,6 +531,26 @@ def test_masked_entries_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_integers_that_are_no_floats_and_complex_weights_are_refused_in_words():
+    huge, large = [10**400, *range(39)], r"below 1\.8e308 in magnitude; rescale them"
+    fitted = quick(EvolvedMLPRegressor, LINE, WAVE)
+    for call, message in (
+        (lambda: quick(EvolvedMLPRegressor, [[x] for x in huge], WAVE), large),
+        (lambda: quick(EvolvedMLPRegressor, LINE, huge), large),
+        (lambda: quick(EvolvedMLPRegressor, LINE, WAVE, sample_weight=huge), large),
+        (lambda: quick(EvolvedMLPRegressor, LINE, WAVE, sample_weight=1j), "Complex data not"),
+        (lambda: fitted.predict([[x] for x in huge]), large),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_samples_give_a_model(n):
+    model = quick(EvolvedMLPRegressor, LINE[:n], WAVE[:n])
+    assert np.isfinite(model.predict(LINE)).all()
 
 
 def test_weights_and_values_at_the_limit_of_floats_warn_of_nothing():

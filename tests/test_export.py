@@ -25,7 +25,7 @@ from symbreak.export._parts import identifiers
 from symbreak.models import Model
 from symbreak.network import hidden_outputs
 from symbreak.problems import Scaling
-from symbreak.problems._encoding import Encoding
+from symbreak.problems._encoding import Coded, Encoding
 
 #: What injects code where it is not escaped.
 NASTY = (
@@ -492,6 +492,13 @@ def test_names_stay_text_in_a_workbook():
     for names in (NASTY[:3], NASTY[3:6], (*NASTY[6:8], "a"), (*formulas, "a")):
         book = openpyxl.load_workbook(io.BytesIO(to_excel(random_model(feature_names=names))))
         assert {book["model"].cell(row, 1).data_type for row in (4, 5, 6)} == {"s"}
+
+
+def test_a_workbook_has_room_for_many_columns():
+    columns = tuple(Coded(f"c{i}", "category", ("a", "b")) for i in range(30))
+    model = random_model("30-2-1", encoding=Encoding(columns))
+    book = openpyxl.load_workbook(io.BytesIO(to_excel(model)))
+    assert book["numbers"].max_column <= 30 + 2 + 1 + 5  # a sheet has 16,384
 
 
 def test_names_of_cells_differ_by_more_than_their_case():

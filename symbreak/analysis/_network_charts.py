@@ -109,7 +109,7 @@ def match_chart(comparisons: Mapping[str, Comparison], anchor: str) -> alt.TopLe
     """
     named = check_kind("comparisons", comparisons, Mapping, "of comparisons by name")  # type: ignore[type-abstract]
     rows, anchor = [], check_text("anchor", anchor)[:24]
-    for name, comparison in named.items():
+    for name, comparison in zip(map(str, named), named.values(), strict=True):
         check_kind("a comparison", comparison, Comparison, "as networks.compare makes")
         layers = zip(comparison.orders, comparison.signs, comparison.agreement, strict=True)
         panels = [

@@ -107,7 +107,8 @@ def warn(message: object) -> None:
 
 def _say_on_stderr(heading: str, message: object) -> None:
     stderr = Console(stderr=True, highlight=False, soft_wrap=True)
-    stderr.print(f"{heading} {escape(str(message))}")
+    lines = map(shown, str(message).split("\n"))
+    stderr.print(heading, "\n".join(lines))
 
 
 @contextmanager

@@ -182,7 +182,9 @@ def _check_methods(problem: Problem, names: list[str], options: dict[str, Any]) 
     objective, budget = LeastSquares(problem), options["max_evaluations"]
     budget = usual_evaluations(objective) if budget is None else budget
     for name in names:
-        make_plan(objective, name, budget, population_size=options["population_size"])
+        plan = make_plan(objective, name, budget, population_size=options["population_size"])
+        if options["initial"] is not None and plan.polish == "none":
+            raise ValueError(f"--from begins with a polish, and {name} has none; use auto.")
 
 
 def _load(source: str, seed: int, given: dict[str, Any], previous: Model | None) -> Problem:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -12,9 +13,7 @@ import joblib
 import numpy as np
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-)
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
@@ -163,7 +162,7 @@ class EvolvedNetwork(BaseEstimator):
             check = check_X_y if y else check_array
             return check(encoded, *y, dtype=np.float64, estimator=self, **options)
         check_columns("X", X)
-        with np.errstate(invalid="ignore"):  # in its sums of large numbers
+        with _in_floats("X and y"), np.errstate(invalid="ignore"):  # in its sums of large numbers
             return validate_data(self, X, *y, dtype=np.float64, **options)
 
     def _counting_samples(
@@ -385,12 +384,24 @@ def _chosen(columns: Any, names: Names) -> list[str]:
 def _weights(X: Array, sample_weight: Any) -> Array:
     """How much samples (K,) count, some of them nothing."""
     check_unmasked("sample_weight", sample_weight)
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if np.iscomplexobj(sample_weight):
+        raise ValueError("Complex data not supported: sample_weight must be real numbers.")
+    with _in_floats("sample_weight"):
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if MAX_MAGNITUDE < weights.max() < np.inf:  # or their sum would overflow
         weights = weights / weights.max()
     if not (weights > 0).any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
+
+
+@contextmanager
+def _in_floats(what: str) -> Iterator[None]:
+    """Say that integers are too large, which NumPy and scikit-learn leave to Python."""
+    try:
+        yield
+    except OverflowError:
+        raise ValueError(f"{what} must be below 1.8e308 in magnitude; rescale them.") from None
 
 
 def target_names(y: Any) -> Names:

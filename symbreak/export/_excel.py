@@ -132,9 +132,11 @@ def _write_inputs(book: _Book, model: Model) -> list[str]:
 
 def _write_features(book: _Book, model: Model, cells: list[str]) -> list[str]:
     """The inputs of the network, normalised."""
+    columns = model.rule.columns
+    fills = book.constants("if inputs are missing", [column.fill for column in columns])
     codes = [
-        book.step(f"{column.name} as a number", _code(book, column, cell))
-        for cell, column in zip(cells, model.rule.columns, strict=True)
+        book.step(f"{column.name} as a number", f'IF({cell}="",{fill},{_code(book, column, cell)})')
+        for cell, column, fill in zip(cells, columns, fills, strict=True)
     ]
     means = book.constants("means of inputs", model.inputs.mean.tolist())
     scales = book.constants("scales of inputs", model.inputs.scale.tolist())
@@ -154,7 +156,7 @@ def _write_features(book: _Book, model: Model, cells: list[str]) -> list[str]:
 
 
 def _code(book: _Book, column: Coded, cell: str) -> str:
-    """A formula for the code of a cell, which is filled if it is empty."""
+    """A formula for the code of a cell that is not empty."""
     said = f"{cell}-{_epoch(column)}" if column.kind == "date" else cell
     if column.levels:
         levels = _span(book.constants(f"levels of {column.name}", column.levels))
@@ -166,8 +168,7 @@ def _code(book: _Book, column: Coded, cell: str) -> str:
         other = len(column.levels) if column.rare else int(column.fill)
         place = f"SUMPRODUCT({same}*(ROW({levels})-2))"
         said = f"IF(SUMPRODUCT({same}*1)=0,{other},{place})"
-    (fill,) = book.constants(f"{column.name}, if it is missing", [column.fill])
-    return f'IF({cell}="",{fill},{said})'
+    return said
 
 
 def _write_network(book: _Book, model: Model, layer: list[str]) -> _Steps:

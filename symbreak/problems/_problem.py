@@ -381,7 +381,10 @@ def _known_labels(part: str, y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"{part} y must not hold NaN or infinite labels; remove those samples.")
     if len(labels) < 2:
-        raise ValueError(f"classification needs at least two classes, got {len(labels)}.")
+        raise ValueError(
+            f"classification needs at least two classes to learn from, got {len(labels)}; if there "
+            "are more, take smaller shares for validation and test."
+        )
     if not np.isin(y, labels).all():
         strange = sorted({str(label) for label in y[~np.isin(y, labels)]})
         raise ValueError(

@@ -112,9 +112,9 @@ def test_a_ridge_that_is_given_is_said_to_be_in_the_error(folder):
 
 def test_a_value_far_from_all_others_is_pointed_at_before_training(tmp_path):
     rows = "".join(f"{i % 9},{i % 7},{i % 5}\n" for i in range(60))
-    (tmp_path / "far.csv").write_text(f"a,humidity,y\n{rows}1,-999,2\n")
+    (tmp_path / "far.csv").write_text(f"a,hum\x1b[1mid,y\n{rows}1,-999,2\n")
     said = symbreak_here("train", tmp_path / "far.csv", *SMALL).stderr
-    assert said.startswith("Warning: Far from all other values: humidity -999 (row 62).")
+    assert said.startswith(r"Warning: Far from all other values: hum\x1b[1mid -999 (row 62).")
 
 
 def test_with_a_validation_set_it_says_which_method_is_best():
@@ -510,10 +510,13 @@ def test_a_network_is_refitted_to_new_data_and_compared_with_what_it_was(tmp_pat
         run("train", tmp_path / "other.csv", "--from", old, "--target", "v")
     for options, message in (
         (("--hidden", "3"), "--from must have the hidden layers of the problem"),
-        (("-m", "DE-SB"), "--from is for a polish, and DE-SB has none"),
+        (("-m", "DE-SB"), "--from begins with a polish, and DE-SB has none"),
     ):
         with pytest.raises(ValueError, match=message):
             run("train", tmp_path / "new.csv", "--from", old, *options)
+    options = ("--from", old, "-m", "auto", "-m", "DE-SB", "-n", 100)
+    said = symbreak_here("train", tmp_path / "new.csv", *options)
+    assert ("DE-SB has none" in said.stderr, "100 %" in said.stdout) == (True, False)
 
 
 def test_a_ridge_is_a_number_or_auto(tmp_path):

@@ -4,6 +4,7 @@ import math
 import cma
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from symbreak import CMAES, METHODS, make_optimizer
 from symbreak.optimizers import _cmaes, _cmaes_kernels
@@ -156,6 +157,16 @@ def test_candidates_do_not_depend_on_the_signs_of_eigenvectors(monkeypatch):
     there = CMAES(4, population_size=10, seed=0)
     advance(there, 10)
     assert there.ask() == pytest.approx(here.ask(), rel=1e-9, abs=1e-12)
+
+
+def test_blas_threads_change_nothing_where_they_are_not_forbidden():
+    asked, dim = [], _cmaes.UNTHREADED
+    for threads in (1, 4):
+        with threadpool_limits(threads, user_api="blas"):
+            optimizer = CMAES(dim, population_size=2 * dim, seed=0)
+            advance(optimizer, 12)
+            asked.append(optimizer.ask())
+    assert np.array_equal(*asked)
 
 
 def test_the_decomposition_lags_where_it_is_dear_and_is_saved_so():

@@ -56,6 +56,20 @@ def test_generations_are_those_of_the_slow_twin(method):
     assert optimizer.modified.tolist() == modified.tolist()
 
 
+def test_donors_are_distinct_and_uniform_and_crossover_takes_nine_tenths_and_always_one():
+    rng = np.random.default_rng(0)
+    drawn = [tuple(reference_de.distinct_donors(0, 5, *u)) for u in rng.random((2_400, 3))]
+    counts = {donors: drawn.count(donors) for donors in drawn}
+    assert len(counts) == 4 * 3 * 2  # all others, in any order
+    assert all(len({0, *donors}) == 4 for donors in counts)
+    assert [*counts.values()] == pytest.approx([100] * 24, rel=0.4)  # 10 is a standard deviation
+    population, F = rng.normal(size=(200, 50)), np.full(200, 0.5)
+    for CR, share in ((0.9, 0.9 + 0.1 / 50), (0.0, 1 / 50), (1.0, 1.0)):
+        trials = _de._trials(population, rng.random((200, 54)), F, np.full(200, CR))
+        assert (trials != population).any(axis=1).all()
+        assert (trials != population).mean() == pytest.approx(share, abs=0.01)
+
+
 def test_more_trials_are_whole_where_the_population_spans_the_space():
     assert DE(10, population_size=39, full_crossover_share="auto").full_crossover_share == 0.5
     assert DE(10, population_size=40, full_crossover_share="auto").full_crossover_share == 0.75

@@ -147,3 +147,29 @@ def test_theorems_5_2_and_5_4_flips_and_swaps_alone_separate_too(seed):
     moved, _ = ProximityBreaking(two)(population, anchor, rng)
     swapped = np.roll(anchor, 3)
     assert np.all(distance(moved, anchor) <= distance(moved, swapped))
+
+
+def test_every_pair_is_tried_equally_often():
+    """By the twin, which draws as Algorithm 1 does here."""
+    u = np.random.default_rng(0).random((12_000, 2))
+    pairs, counts = np.unique(
+        [sorted(reference_symmetry.distinct_pair(4, *each)) for each in u],
+        axis=0,
+        return_counts=True,
+    )
+    assert len(pairs) == 6
+    assert counts == pytest.approx(np.full(6, 2_000), rel=0.1)
+
+
+@given(seeds())
+def test_lemmas_5_1_and_5_3_the_rules_are_distance_rules(seed):
+    rng = np.random.default_rng(seed)
+    flipped, swapped = (lambda theta: -theta), (lambda theta: np.roll(theta, 3))
+    for net, settled, other in (("2-1-1", (), flipped), ("2-2-1", (2, 5), swapped)):
+        topology = Topology.parse(net)
+        r = np.eye(topology.dim)[-1]  # the reference is the last shift
+        for theta in rng.normal(size=(10, topology.dim)):
+            theta[[*settled]] = np.abs(theta[[*settled]])  # rule-1 has nothing to do there
+            nearer = min(theta, other(theta), key=lambda replica: distance(replica, r))
+            (broken,), _ = InvariantBreaking(topology)(theta[None], r, rng)
+            assert np.array_equal(broken, nearer)

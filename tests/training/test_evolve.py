@@ -92,6 +92,15 @@ def test_callbacks_see_the_fitness_in_its_own_sign():
     assert seen[-1].in_words.startswith("fitness -")
 
 
+def test_all_networks_of_a_generation_get_the_same_seed_and_the_next_one_another():
+    seeds = []
+    judged = Fitness(lambda network, seed: seeds.append(seed) or 0.0, NET, noisy=True)
+    for value in (0.1, 0.2):
+        judged(np.full((4, NET.dim), value))
+    assert len(set(seeds[:4])) == len(set(seeds[4:])) == 1
+    assert seeds[0] != seeds[4]
+
+
 def test_the_champion_of_a_noisy_fitness_is_judged_on_fresh_seeds():
     record = evolve(noisy_sphere, NET, noisy=True, max_evaluations=1000)
     true = float(np.sum(record.theta**2))

@@ -384,7 +384,7 @@ def _chosen(columns: Any, names: Names) -> list[str]:
 def _weights(X: Array, sample_weight: Any) -> Array:
     """How much samples (K,) count, some of them nothing."""
     check_unmasked("sample_weight", sample_weight)
-    if np.iscomplexobj(sample_weight):
+    if isinstance(sample_weight, complex):  # others are refused below
         raise ValueError("Complex data not supported: sample_weight must be real numbers.")
     with _in_floats("sample_weight"):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -21,8 +21,11 @@ from symbreak.network import hidden_outputs
 from symbreak.objectives import LeastSquares
 from symbreak.objectives._cross_entropy import CrossEntropy, log_softmax
 from symbreak.problems import Dataset, Problem
+from symbreak.training._last_step import MIN_SAMPLES, folds
 from symbreak.training._recipe import LEAST, MANY, SOME
 
+#: Samples that sizes are compared on, and predictions that are enough.
+SAMPLES, PREDICTIONS = 4_000, 600
 #: Ridges, and where the first paths begin; those of larger networks so many steps above the best
 #: one so far. A path ends in either direction where the loss is so many times the least, or was not
 #: better than that by a share worth mentioning for more ridges than this.
@@ -38,6 +41,20 @@ MayGoOn = Callable[[], bool]
 #: From a vector with a ridge in so many iterations and evaluations at most to another one; what
 #: that makes of the samples that were left out; evaluations that it took.
 Step = Callable[[Array, float, int, int], tuple[Array, Array, int]]
+
+
+class Part(NamedTuple):
+    """Samples that are shown, their share of all, and those that are left out."""
+
+    shown: Dataset
+    share: float
+    left_out: Dataset
+
+    @property
+    def weights(self) -> Array:
+        """Of the samples that are left out."""
+        weights = self.left_out.weights
+        return np.ones(len(self.left_out)) if weights is None else weights
 
 
 class PathJob(NamedTuple):
@@ -60,6 +77,21 @@ class Path(NamedTuple):
     thetas: Array  # (ridges, D)
     n_evaluations: int
     is_whole: bool  # it did not end for want of time or evaluations
+
+
+def parts_of(problem: Problem) -> list[Part]:
+    """How samples are divided, for every size alike; not at all if there are too few."""
+    train = problem.train[:SAMPLES]
+    if problem.validation is not None:
+        return [Part(train, 1.0, problem.validation)]
+    if len(train) < MIN_SAMPLES:
+        return []
+    parts = [
+        Part(shown, shown.total_weight / train.total_weight, left_out)
+        for shown, left_out in folds(replace(problem, train=train))
+    ]
+    enough = np.cumsum([len(part.left_out) for part in parts]).searchsorted(PREDICTIONS)
+    return parts[: int(enough) + 1]
 
 
 def ridges(problem: Problem) -> tuple[float, ...]:

@@ -26,11 +26,10 @@ from symbreak._support.words import counted
 from symbreak.models import Model
 from symbreak.network import evaluation_cost
 from symbreak.objectives._cross_entropy import log_softmax
-from symbreak.problems import Dataset, Problem
+from symbreak.problems import Problem
 from symbreak.topology import Topology
 from symbreak.training._basis import Basis, scales_of
-from symbreak.training._last_step import MIN_SAMPLES, folds
-from symbreak.training._paths import Path, PathJob, first_ridge, follow, ridges
+from symbreak.training._paths import SAMPLES, Path, PathJob, first_ridge, follow, parts_of, ridges
 from symbreak.training._record import Tried
 
 #: What may be tried, in this order, and the size without a comparison.
@@ -42,8 +41,6 @@ IN_VAIN, LARGE, MORE = 2, 20, 1.5
 #: Two layers are tried if the best so far is at most so many times smaller; larger ones if depth
 #: was better than any single layer that is not large.
 TIMES = 3.2
-#: Samples that sizes are compared on, and predictions that are enough.
-SAMPLES, PREDICTIONS = 4_000, 600
 #: Multiply-adds that the comparison may take by default; or its share of evaluations or seconds.
 WORK, SHARE = 4e11, 0.5
 #: Multiply-adds of cross-entropy, in plain NumPy, take so many times longer: 8 to 11 thousand
@@ -72,20 +69,6 @@ MOST_INPUTS = 300
 N_NETWORKS = 8
 
 
-class Part(NamedTuple):
-    """Samples that are shown, their share of all, and those that are left out."""
-
-    shown: Dataset
-    share: float
-    left_out: Dataset
-
-    @property
-    def weights(self) -> Array:
-        """Of the samples that are left out."""
-        weights = self.left_out.weights
-        return np.ones(len(self.left_out)) if weights is None else weights
-
-
 class Choice(NamedTuple):
     """Hidden layers and a ridge, and what the training of these may begin with."""
 
@@ -103,21 +86,6 @@ class Compared(NamedTuple):
     thetas: Array  # (n, D), part by part, for inputs as they are
     n_parts: int
     scales: Array | None = None  # (d,) that inputs had, about
-
-
-def parts_of(problem: Problem) -> list[Part]:
-    """How samples are divided, for every size alike; not at all if there are too few."""
-    train = problem.train[:SAMPLES]
-    if problem.validation is not None:
-        return [Part(train, 1.0, problem.validation)]
-    if len(train) < MIN_SAMPLES:
-        return []
-    parts = [
-        Part(shown, shown.total_weight / train.total_weight, left_out)
-        for shown, left_out in folds(replace(problem, train=train))
-    ]
-    enough = np.cumsum([len(part.left_out) for part in parts]).searchsorted(PREDICTIONS)
-    return parts[: int(enough) + 1]
 
 
 def what_takes_long(problem: Problem) -> str:

@@ -89,7 +89,7 @@ def train(
             of several sizes predict samples that they have not seen (docs/size.md). For searches
             with restarts, on your own data; others keep the problem's.
         n_networks: Different networks that starts ended in are averaged into one, so many at most,
-            their neurons side by side. By default one network is kept, or 8 of a size that was
+            their neurons side by side. By default one network is kept, or 16 of a size that was
             chosen.
         max_neurons: Hidden neurons of the result at most; there are fewer networks in it, then.
         **settings: Other arguments of the optimizer, such as ``F`` or ``sigma``.

@@ -416,6 +416,7 @@ def test_latex_is_readable_and_names_inject_nothing():
         comments, equations = text.split(r"\begin{align*}")
         assert all(line.startswith("% ") for line in comments.splitlines())
         assert comments.isascii()
+        assert "y_1 is" not in comments  # it has no name
         assert equations.split("\n")[1:3] == [
             r"  h_{1,1} &= \tanh\left(2\,x_{1} - 0.5\right) \\",
             r"  y_{1} &= - 1 \cdot 10^{-7}\,h_{1,1} + 3",

@@ -57,7 +57,8 @@ def to_latex(model: Model, digits: int = 5) -> str:
     if activation in DEFINITIONS:
         lines.append(DEFINITIONS[activation])
     legend = [f"x_{i} is {words}" for i, words in enumerate(inputs_in_words(model), start=1)]
-    legend += [f"y_{i} is {quoted(name)}" for i, name in enumerate(model.output_names, start=1)]
+    outputs = model.classes or model.target_names
+    legend += [f"y_{i} is {quoted(name)}" for i, name in enumerate(outputs, start=1)]
     head = "".join(f"% {fact}\n" for fact in (facts(model)[0], *legend))
     body = " \\\\\n".join(f"  {line}" for line in lines)
     return f"{head}\\begin{{align*}}\n{body}\n\\end{{align*}}\n"

@@ -14,6 +14,8 @@ from rich.progress import Progress as Bars
 
 from symbreak._support.words import counted
 
+LINE_EVERY = 10.0  # seconds between lines where there is no terminal
+
 
 @contextmanager
 def progress_bar(
@@ -27,7 +29,8 @@ def progress_bar(
     The callback says whether there was a ``stop``.
 
     Of a run that ends by time, it shows the time. In the end it is full, unless there was a stop,
-    and says what the callback was given last, be it progress or a string.
+    and says what the callback was given last, be it progress or a string. Where nothing can move,
+    as in a file, there is a line now and then.
     """
     columns = (
         TextColumn("{task.description:<13}"),
@@ -37,19 +40,24 @@ def progress_bar(
         TimeElapsedColumn(),
     )
     asked = (stop or threading.Event()).is_set
-    started = shown = time.monotonic()
+    started = shown = said = time.monotonic()
     done, last = 0.0, None
-    with Bars(*columns, console=console or Console(stderr=True)) as bars:
+    console = console or Console(stderr=True)
+    moves = console.is_terminal or console.is_jupyter
+    with Bars(*columns, console=console) as bars:
         task = bars.add_task(name, total=1.0, says="")
 
         def show(news: Any) -> bool:
-            nonlocal done, shown, last
+            nonlocal done, shown, said, last
             last, now = news, time.monotonic()
             if not isinstance(news, str) and (now - shown >= 0.1 or news.doing):
                 shown, done = now, news.n_evaluations / news.max_evaluations
                 if max_time is not None:
                     done = max(done, (now - started) / max_time)
                 bars.update(task, completed=done, says=_in_words(news))
+                if not moves and now - said >= LINE_EVERY:
+                    said = now
+                    console.print(f"{name} {done:4.0%} {_in_words(news)}", markup=False)
             return asked()
 
         try:

@@ -113,11 +113,13 @@ def match_chart(comparisons: Mapping[str, Comparison], anchor: str) -> alt.TopLe
         check_kind("a comparison", comparison, Comparison, "as networks.compare makes")
         layers = zip(comparison.orders, comparison.signs, comparison.agreement, strict=True)
         panels = [
-            _matches(*layer).properties(title=titled(f"hidden layer {h}", f"{anchor} - {name:.24}"))
+            _matches(*layer).properties(
+                title=titled(f"hidden layer {h}", [anchor, f"- {name:.24}"])
+            )
             for h, layer in enumerate(layers, start=1)
         ]
         rows.append(alt.hconcat(*panels))
-    title = titled("Which neuron is which", "wide lines: alike; orange: flipped")
+    title = titled("Which neuron is which", ["wide lines: alike", "orange: flipped"])
     return styled(alt.vconcat(*rows).properties(title=title))
 
 

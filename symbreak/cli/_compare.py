@@ -68,6 +68,8 @@ def _check_files(files: list[Path], out: Path | None) -> None:
         raise ValueError("files of the same name cannot be saved in one folder; rename them.")
     if out is not None:
         check_folder("--out", out).mkdir(exist_ok=True)
+        if any(out.samefile(path.parent) for path in files if path.exists()):
+            raise ValueError(f"--out must be another folder than that of the networks, got {out}.")
 
 
 def _read(path: Path) -> Any:
@@ -122,5 +124,5 @@ def _say_changes(layer: str, names: list[str], before: Array, after: Array) -> N
             return
         moved = np.linalg.norm(new - old) / np.maximum(np.linalg.norm(old), 1e-300)
         i = int(np.abs(new - old).argmax())
-        most = f", most in {shown(names[i])}: {old[i]:.3g} -> {new[i]:.3g}" if moved else ""
+        most = f", most in {shown(names[i])}: {old[i]:.3g} -> {new[i] + 0:.3g}" if moved else ""
         console.print(f"  {layer}, {n}: changed by {100 * moved:.0f} %{most}")

@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, track
 
 from symbreak._support.checks import check_count, check_real
+from symbreak._support.progress import LINE_EVERY
 from symbreak._support.words import counted
 from symbreak.cli._console import (
     Imports,
@@ -34,7 +35,6 @@ from symbreak.experiments._execution import missing_runs
 from symbreak.experiments._spec import seconds_per_evaluation
 from symbreak.experiments._study import BUILT_IN, check_shard
 
-LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 MEASURE_FOR = 10.0  # seconds before the time left is said: the first runs compile
 WIDE = 90  # columns of a terminal with room for words
 

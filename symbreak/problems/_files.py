@@ -90,7 +90,10 @@ def read_problem(
         table = table.take(~lost)
         settings.setdefault("description", f"{lost.sum():,} rows without a target are left out")
     kinds = _names("categories", categories), _names("numbers", numbers)
-    left = {*inputs} - {*kinds[0], *kinds[1]}
+    named = {*kinds[0], *kinds[1]}
+    if others := named & {*table.names} - {*inputs}:
+        raise ValueError(f"{table.path}: {others.pop()!r} is no input; for a target there is task.")
+    left = {*inputs} - named
     for known in like.columns if like else ():
         if known.name in left and known.kind in ("category", "number"):
             kinds[known.kind == "number"].append(known.name)

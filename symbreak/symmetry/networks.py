@@ -313,6 +313,8 @@ def places_of(
 ) -> tuple[Topology, list[IntArray]]:
     """The topology of arrays, and where the entries of each live in its ``theta``."""
     check_choice("layout", layout, LAYOUTS)
+    if activation is None:
+        raise ValueError("arrays do not say their activation; name it, as tanh (--activation).")
     if not _symmetries(activation):
         raise unknown("activation of the hidden layers", activation, SYMMETRIES)
     same_symmetries = "tanh" if "flip" in _symmetries(activation) else "relu"

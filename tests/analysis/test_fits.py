@@ -292,7 +292,11 @@ def test_the_lines_of_the_match_chart_are_the_matches(tmp_path):
     other = [one[0][:, [2, 0, 1]] * [1, -1, 1], one[1][[2, 0, 1]] * [1, -1, 1]]
     other += [one[2][[2, 0, 1]] * [[1], [-1], [1]], one[3]]
     chart = match_chart({"b": networks.compare(other, one, "tanh")}, "a")
-    rows = next(iter(chart.to_dict()["datasets"].values()))
+    drawn = chart.to_dict()
+    parts = (drawn, *drawn["vconcat"][0]["hconcat"])
+    below = [line for part in parts for line in np.ravel(part["title"]["subtitle"])]
+    assert max(map(len, below)) <= 26  # what is wider than the chart would be cut
+    rows = next(iter(drawn["datasets"].values()))
     assert [(row["a"], row["b"]) for row in rows] == [(0, 1), (1, 2), (2, 0)]
     assert len({row["color"] for row in rows}) == 2
     assert rows[1]["color"] == rows[2]["color"] != rows[0]["color"]

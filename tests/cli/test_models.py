@@ -462,6 +462,12 @@ def test_compare_brings_a_saved_model_near_to_another(folder):
     run("compare", *files, "--activation", "tanh", "--out", out)
     with np.load(out / "b.npz") as found, np.load(files[0]) as expected:
         assert all(np.array_equal(found[name], expected[name]) for name in expected.files)
+        zeros = {name: -0.0 * abs(expected[name]) for name in expected.files}
+    np.savez(folder / "zero.npz", **zeros)
+    text = run("compare", files[0], folder / "zero.npz", "--activation", "tanh")
+    assert "-> 0 " in text and "-> -0 " not in text
+    with pytest.raises(ValueError, match="another folder than that of the networks"):
+        run("compare", *files, "--activation", "tanh", "--out", folder)
     np.savez(folder / "house.npz", np.eye(2))
     for others, message in (
         (("kind.json",), "networks must be of the same sizes and symmetries"),

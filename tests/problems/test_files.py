@@ -90,6 +90,7 @@ def test_an_archive_of_inputs_alone_needs_a_target(tmp_path):
         ({"targets": ["a", "kind"], "task": "classification"}, "classification has one target"),
         ({"targets": ["a", "a"]}, "names a column twice"),
         ({"targets": "a", "ignore": ["a"]}, "'a' is a target, so it cannot be ignored"),
+        ({"targets": "a", "categories": ["a"]}, "'a' is no input; for a target there is task"),
         ({"targets": [3]}, "targets must be names of columns"),
         ({"targets": "knd"}, "unknown column of a.csv 'knd'. Did you mean 'kind'"),
         ({"ignore": ["a", "b"]}, "no columns left for the inputs"),

@@ -148,7 +148,7 @@ def named(chains, draws):
         (lambda: align_draws({}, activation="tanh"), "draws must be arrays"),
         (lambda: align_draws({"w": np.zeros((2, 3))}, activation="tanh"), "draws must be arrays"),
         (lambda: align_draws(named(2, 4)), "as many chains and draws"),
-        (lambda: align_draws(named(2, 3)), "unknown activation of the hidden layers None"),
+        (lambda: align_draws(named(2, 3)), "arrays do not say their activation"),
     ],
 )
 def test_draws_that_cannot_be_read_are_refused(call, message):

@@ -254,7 +254,7 @@ def test_names_of_other_libraries_are_known_too():
         (lambda n: ([np.ma.masked_less(n[0], 9), *n[1:]], n, "tanh"), "an array of numbers"),
         (lambda n: ([n[0], n[1], n[0], n[1]], n, "tanh"), "layers of a network must follow"),
         (lambda n: (n, n, "tanhh"), "Did you mean 'tanh'"),
-        (lambda n: (n, n), "unknown activation of the hidden layers None"),
+        (lambda n: (n, n), "arrays do not say their activation"),
         (lambda n: ([np.eye(2)] * 2, n, "tanh"), "read in two ways"),
         (lambda n: ([n[0] * np.nan, *n[1:]], n, "tanh"), "must be finite"),
         (lambda n: (n, n, "tanh", "rows"), "unknown layout 'rows'"),

@@ -182,9 +182,10 @@ def evolution_chart(
 
     Of a problem of control the states, too.
     """
+    maximize = check_kind("record.maximize", getattr(record, "maximize", None), bool, "of evolve")
     net = check_kind("topology", topology, Topology, "of the network that was evolved")
-    fitness = -record.errors if record.maximize else record.errors
-    title = f"fitness, {'higher' if record.maximize else 'lower'} is better"
+    fitness = -record.errors if maximize else record.errors
+    title = f"fitness, {'higher' if maximize else 'lower'} is better"
     panels = [progress_chart(record.evaluations, fitness, "best so far", title, "fitness")]
     if control is not None and record.theta is not None and np.isfinite(record.theta).all():
         panels.append(_states(control, control.episode(record.theta, net, MAX_STEPS)))

@@ -14,6 +14,7 @@ from symbreak import Topology, load_problem
 from symbreak.analysis import (
     Results,
     draws_chart,
+    evolution_chart,
     match_chart,
     network_chart,
     problem_chart,
@@ -272,6 +273,8 @@ def test_a_network_is_drawn_with_all_its_weights():
     assert {"a", "b", "c", "y1", "y2"} <= {row.get("name") for row in rows}
     with pytest.raises(ValueError, match="cannot be drawn"):
         network_chart(random_model("100-100-1"))
+    with pytest.raises(ValueError, match=r"record\.maximize must be"):
+        evolution_chart(model, model.topology)
 
 
 def test_names_of_columns_execute_nothing_in_a_page(tmp_path):

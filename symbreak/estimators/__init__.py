@@ -63,7 +63,7 @@ PARAMETERS = """
         early_stopping: Keep samples for validation, and choose the network that is best on them.
         validation_fraction: Their share; stratified for classes.
         output_shift: Whether the outputs have a shift (an intercept).
-        n_networks: Different networks are averaged into one, so many at most: by default 8 of a
+        n_networks: Different networks are averaged into one, so many at most: by default 16 of a
             size that was chosen, else 1.
         max_neurons: Hidden neurons of the result at most, whatever it is made of.
         categorical_features: Columns of levels. ``"from_dtype"``: those of frames (of pandas,

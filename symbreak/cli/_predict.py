@@ -54,7 +54,9 @@ def predict_command(
     header: Header = None,
     keep: Annotated[bool, option(None, "Add the columns of the file", "--keep")] = False,
     key: Annotated[str | None, option("COLUMN", "Add this one, to join them; a,b for more")] = None,
-    digits: Annotated[int, typer.Option(min=1, max=17, help="Of a predicted number")] = 6,
+    digits: Annotated[
+        int, typer.Option(min=1, max=17, metavar="N", help="Of a predicted number")
+    ] = 6,
     encoding: Encoding = None,
 ) -> None:
     """Predict the targets of new data, in the units of the training data.

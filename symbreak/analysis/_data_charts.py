@@ -275,7 +275,7 @@ def confusion_chart(model: Model, problem: Problem) -> Any:
     counts = np.zeros((len(model.classes), len(model.classes)), dtype=int)
     np.add.at(counts, (data.y.argmax(axis=1), predicted), 1)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    labels = [str(label)[:30] for label in model.classes[:MAX_CLASSES]]
+    labels = [str(label) for label in model.classes[:MAX_CLASSES]]
     cells = [
         {"true": a, "predicted": b, "share": shares[i, j], "count": int(counts[i, j])}
         for i, a in enumerate(labels)
@@ -283,8 +283,8 @@ def confusion_chart(model: Model, problem: Problem) -> Any:
     ]
     side = max(160, min(28 * len(labels), 420))
     base = alt.Chart(pd.DataFrame(cells), width=side, height=side).encode(
-        x=alt.X("predicted:N", sort=labels, axis=alt.Axis(labelAngle=-40)),
-        y=alt.Y("true:N", sort=labels),
+        x=alt.X("predicted:N", sort=labels, axis=alt.Axis(labelAngle=-40, labelOverlap=False)),
+        y=alt.Y("true:N", sort=labels, axis=alt.Axis(labelOverlap=False)),
     )
     color = alt.Color("share:Q", scale=alt.Scale(scheme="blues", domain=[0, 1]), legend=None)
     ink = alt.condition("datum.share > 0.5", alt.value("white"), alt.value("#333333"))

@@ -121,6 +121,8 @@ def styled(chart: AnyChart) -> AnyChart:
         axis=alt.AxisConfig(
             **(text | lines), titlePadding=8, labelOverlap=True, tickCount=5, labelLimit=200
         ),
+        axisX=alt.AxisConfig(titleLimit=220),  # a longer one would be cut at both ends
+        axisY=alt.AxisConfig(titleLimit=150),
         legend=alt.LegendConfig(**text, orient="bottom", title=None, columns=2, offset=6),
         header=alt.HeaderConfig(**text),
         title=alt.TitleConfig(**title, anchor="start", fontSize=FONT_SIZE + 1),

@@ -198,13 +198,23 @@ def test_one_input_gets_a_curve():
         assert row["true"] == pytest.approx(model.predict([[row["x"]]])[0])
 
 
+def visible(picture):
+    """The texts of a picture that are seen."""
+    texts = re.findall(r"<text([^>]*)>([^<]+)</text>", picture)
+    return [text for style, text in texts if 'opacity="0"' not in style]
+
+
 def test_classes_are_counted_on_the_test_set():
-    model = random_model("3-4-3", output="tanh")
+    names = tuple(f"{'i ' * 15}{i}" for i in range(3))  # alike in their first 30 characters
+    model = random_model("3-4-3", output="tanh", classes=names)
     rng = np.random.default_rng(1)
     held_out = model.inputs.undo(rng.normal(size=(20, 3)))
     classes = np.resize(model.classes, 20)
     problem, *_ = problem_of(model, 200, test=(held_out, classes))
-    cells = [row for row in values(picture_of(model, problem)) if "count" in row]
+    chart = picture_of(model, problem)
+    texts = visible(vl_convert.vegalite_to_svg(chart.to_dict()))
+    assert [texts.count(name) for name in names] == [2, 2, 2]
+    cells = [row for row in values(chart) if "count" in row]
     assert sum(row["count"] for row in cells) == 20
     right = sum(row["count"] for row in cells if row["true"] == row["predicted"])
     assert 1 - right / 20 == pytest.approx(model.error(held_out, classes))
@@ -226,11 +236,18 @@ def test_labels_of_an_axis_do_not_touch():
     X = np.linspace(-1, 1, 30)[:, None] * [1, 2, 3]
     problem = paper_problem(X, np.linspace(1_000, 10_000, 30))
     chart = picture_of(random_model("3-4-1"), problem)
-    picture = vl_convert.vegalite_to_svg(chart.to_dict())
-    texts = re.findall(r"<text([^>]*)>([^<]+)</text>", picture)
-    visible = [text for style, text in texts if 'opacity="0"' not in style]
-    assert visible.count("8,000") == 3
-    assert visible.count("10,000") == 2  # of upright axes
+    texts = visible(vl_convert.vegalite_to_svg(chart.to_dict()))
+    assert texts.count("8,000") == 3
+    assert texts.count("10,000") == 2  # of upright axes
+
+
+def test_a_long_name_of_an_axis_ends_in_dots():
+    model = random_model("3-4-1", target_names=("a long name " * 9,))
+    chart = picture_of(model, problem_of(model, 30)[0])
+    texts = visible(vl_convert.vegalite_to_svg(chart.to_dict()))
+    long = [text for text in texts if "long name" in text]
+    assert len(long) == 4
+    assert all(text.endswith("…") for text in long)
 
 
 def test_a_page_has_its_chart_in_the_middle_and_panels_in_line(page, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,8 @@ from symbreak.problems._tables import Table, check_known
 
 #: Samples that go through the network at a time.
 BLOCK = 2**16
+#: Significant digits of predictions of targets around 0.
+DIGITS = 6
 #: None of the columns can be left out.
 FILL_IN = "The model reads these columns: fill in the numbers, or leave the rows out."
 
@@ -55,8 +58,11 @@ def predict_command(
     keep: Annotated[bool, option(None, "Add the columns of the file", "--keep")] = False,
     key: Annotated[str | None, option("COLUMN", "Add this one, to join them; a,b for more")] = None,
     digits: Annotated[
-        int, typer.Option(min=1, max=17, metavar="N", help="Of a predicted number")
-    ] = 6,
+        int | None,
+        typer.Option(
+            min=1, max=17, metavar="N", help="Of a number; by default six of the target's spread"
+        ),
+    ] = None,
     encoding: Encoding = None,
 ) -> None:
     """Predict the targets of new data, in the units of the training data.
@@ -93,9 +99,9 @@ def predict_command(
         predicted += _ends(network, X, interval, [name for name, _ in predicted])
     if network.ranges is not None:
         predicted.append(("outside", _outside(network, X, notes)))
-    columns = [table.cells(name) for name in kept]
+    columns, most = [table.cells(name) for name in kept], digits or _usual_digits(network)
     for _, values in predicted:
-        columns.append([_cell(x, digits, table.decimal) for x in values])
+        columns.append([_cell(x, most, table.decimal) for x in values])
     text = io.StringIO()
     writer = csv.writer(text, delimiter=table.delimiter, lineterminator="\n")
     names = [f"predicted {name}" if name in kept else name for name, _ in predicted]
@@ -184,6 +190,12 @@ def _outside(model: Model, X: Array, notes: Console) -> list[str]:
             f"{n:,} of {len(X):,} rows are far outside of what training saw, in {shown(few(names))}"
         )
     return [", ".join(model.columns[i] for i in np.flatnonzero(row)) for row in found]
+
+
+def _usual_digits(model: Model) -> int:
+    """Six, and as many more as the targets are far from 0, counted in their spread."""
+    far = float(np.max(np.abs(model.targets.mean) / model.targets.scale))
+    return min(DIGITS + math.ceil(math.log10(max(far, 1.0))), 17)
 
 
 def _cell(value: float | str, digits: int, decimal: str) -> str:

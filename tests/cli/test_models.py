@@ -19,7 +19,7 @@ from symbreak.cli._scores import best_record
 from symbreak.export import to_c, to_latex, to_onnx, to_python
 from symbreak.inspection import effects, recorded_scores, scores
 from symbreak.models import Model
-from symbreak.problems import read_problem
+from symbreak.problems import Scaling, read_problem
 from tests.cli.shell import symbreak_here
 
 NASTY = "[bold]x[/x]"
@@ -278,13 +278,23 @@ def test_predictions_are_written_as_the_file_is_beside_what_was_asked_for(
     assert ("Ignored: extra" in said.stderr) == ("extra" in content)
     expected = ["", *Model.load(folder / "house.json").predict([[1, 2.5], [4.5, -1]])]
     for found, line, y in zip(said.stdout.splitlines(), lines, expected, strict=True):
-        digits = options[-1] if "--digits" in options else 6
+        digits = options[-1] if "--digits" in options else 8  # far from 0
         cell = f"{y:#.{digits}g}".replace(".", "," if ";" in content else ".") if y else ""
         assert found == line.replace("{b}", NASTY).replace("{y}", cell)
     out = folder / "predictions.csv"
     options = (*options, "--out", out)
     assert "2 predictions in" in run("predict", folder / "house.json", folder / "new.csv", *options)
     assert out.read_text() == said.stdout
+
+
+def test_predictions_of_targets_far_from_0_have_as_many_digits_of_their_spread(folder):
+    near = Model.load(folder / "house.json")
+    far = replace(near, targets=Scaling(near.targets.mean + 1e7, near.targets.scale))
+    far.save(folder / "far.json")
+    (folder / "new.csv").write_text("1,2.5\n")
+    said = symbreak_here("predict", folder / "far.json", folder / "new.csv").stdout
+    rest = float(said.splitlines()[1].split(",")[0]) - 1e7
+    assert rest == pytest.approx(near.predict([[1, 2.5]])[0], abs=1e-5 * near.targets.scale[0])
 
 
 def test_a_model_of_columns_without_names_takes_them_as_they_stand(folder):

@@ -93,7 +93,7 @@ def _conventions(record: RunRecord) -> str:
     """Effective numbers of conventions among candidates, at first and at last."""
     if not len(record.spread):  # stopped before anything was found
         return ""
-    return f"{record.spread[0, 2]:.0f} to {record.spread[-1, 2]:.1f}"
+    return f"{record.spread[0, 2]:.1f} to {record.spread[-1, 2]:.1f}"
 
 
 def print_scores(model: Model, found: dict[str, Score], method: str = "") -> None:

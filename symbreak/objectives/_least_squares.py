@@ -26,6 +26,7 @@ from symbreak._support.checks import (
     check_theta,
 )
 from symbreak._support.compile import notice_of_compilation
+from symbreak._support.words import counted
 from symbreak.models import Model
 from symbreak.objectives._base import Found, Objective
 from symbreak.problems import Problem
@@ -81,7 +82,7 @@ class LeastSquares(Objective):
         n_rows = len(train) + topology.hidden[-1] * (problem.ridge.alpha > 0) + _kernels.PADDING
         n_columns, widest = topology.hidden[-1] + 1 + topology.n_outputs, max(topology.sizes)
         check_memory(
-            f"{self.threads:,} evaluations at a time of a {topology} network on "
+            f"{counted(self.threads, 'evaluation')} at a time of a {topology} network on "
             f"{len(train):,} samples",
             8 * self.threads * (2 * widest * _kernels.SAMPLE_BLOCK + n_columns * n_rows),
             "use fewer threads or samples, or a smaller network",

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -45,6 +46,7 @@ def test_train_compares_methods_and_saves_the_best_model(tmp_path):
     out = tmp_path / "model.json"
     result = symbreak_here("train", "syn5", "-m", "DE", "-m", "DE-SB", "-n", 800, "--out", out)
     assert result.returncode == 0, result.stderr
+    assert len(re.findall(r" \d+\.\d to \d+\.\d ", result.stdout)) == 2  # conventions
     problem, model = load_problem("syn5"), Model.load(out)
     records = [train(problem, method, max_evaluations=800) for method in ("DE", "DE-SB")]
     best = min(records, key=lambda record: record.error)

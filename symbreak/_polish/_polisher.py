@@ -85,7 +85,7 @@ class Curvature:
     _saved: ClassVar[dict[str, type | str]] = {"in_use": bool, "S": "D D", "theta": "D?", "g": "D?"}
 
     def __init__(self, dim: int) -> None:
-        self.S = np.zeros((dim, dim))  # in its lower triangle, as G
+        self.S, self._sum = np.zeros((2, dim, dim))  # in its lower triangle, as G
         self.theta: Array | None = None  # where the gradient was g
         self.g: Array | None = None
         self.in_use = False
@@ -101,7 +101,7 @@ class Curvature:
             if not math.isfinite(self.S.sum()):  # a tiny step with a huge change of the gradient
                 self.forget()
         self.theta, self.g = theta.copy(), g.copy()
-        return G + self.S if self.in_use else G
+        return np.add(G, self.S, out=self._sum) if self.in_use else G
 
     def judge(self, step: Array, promised: float, fall: float) -> None:
         """Choose between the two by what they promised of a step: sums of squares, halved."""
@@ -194,6 +194,8 @@ class Polisher:
         self._linearise = objective.linearisation
         self._divisor = self._linearise.weight * topology.n_outputs
         self._jacobian_cost = objective.iteration_cost
+        # kept: memory that is given back after each trial has to be cleared for the next one
+        self._scratch = np.empty((2, D, D) if (D := topology.dim) <= LARGE else (2, 0, 0))
         self._zero = (MIN_OVER_ROUNDING * ROUNDING) ** 2 * float(np.mean(y * y))
 
     def _error(self, theta: Array) -> float:
@@ -279,7 +281,7 @@ class Polisher:
             trial, fall = large_step(self._theta, curved, *model)
         else:
             trial = np.empty(D)
-            fall = damped_step(self._theta, hessian, *model, trial)
+            fall = damped_step(self._theta, hessian, *model, trial, self._scratch)
         return trial, 2 * fall / self._divisor
 
     def _move(self, trial: Array, value: float, promised: float) -> None:

@@ -93,8 +93,9 @@ def damped_step(
     damping: float,
     radius: float,
     out: Array,
+    scratch: Array,
 ) -> float:
-    """Write the minimum of the damped model within the ball into ``out``.
+    """Write the minimum of the damped model within the ball into ``out``; scratch is (2, D, D).
 
     The model is ``g'd + d'(G + damping S) d / 2`` plus half of the ridge's sum of ``ridge_i (theta
     + d)_i^2``. Where its minimum lies outside, a multiplier ``m`` of ``|theta + d|^2`` brings it to
@@ -102,7 +103,7 @@ def damped_step(
     the undamped model falls; negative if the equations could not be solved.
     """
     D, multiplier, largest = len(theta), 0.0, 0.0
-    v, M, L = np.empty(D), np.empty((D, D)), np.empty((D, D))
+    v, M, L = np.empty(D), scratch[0], scratch[1]
     for i in range(D):
         largest = max(largest, G[i, i] + ridge[i])
     for _ in range(20):

@@ -210,6 +210,16 @@ def test_without_a_ball_most_starts_are_random_unless_a_search_is_asked_for(prob
     assert run.progress.generation == 0
 
 
+def test_a_start_without_a_search_has_an_error_before_its_first_iteration(problem):
+    """Of a very large network that takes a minute, and ``max_time`` may end it before."""
+    free = replace(problem, rescale="none")
+    run, drawn = Run(free, seed=3), np.random.default_rng(3).uniform(-1, 1, size=10)
+    run.step()
+    assert run.error == LeastSquares(free)(drawn[None])[0]
+    run.step()
+    assert run.error < LeastSquares(free)(drawn[None])[0]
+
+
 def test_a_search_that_comes_later_is_refused_at_once(problem):
     free, given = replace(problem, rescale="none"), np.full(10, 0.1)
     with pytest.raises(ValueError, match="F must be a finite number"):
